@@ -80,13 +80,15 @@ static inline void vgpu_stat_add(struct vgpu_device *vdev, enum vgpu_counter c, 
 }
 
 /**
- * vgpu_stat_read() - read a counter
+ * vgpu_stat_read() - read a counter without a lock
  * @vdev: device
- * @c: counter
+ * @c: counter; enum vgpu_counter says what it counts
+ *
+ * Other threads may change counters meanwhile, so two reads do not give a consistent pair.
  *
  * Context: any.
  *
- * Return: value of the counter.
+ * Return: current value, in the unit of the counter.
  */
 static inline s64 vgpu_stat_read(const struct vgpu_device *vdev, enum vgpu_counter c)
 {

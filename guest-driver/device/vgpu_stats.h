@@ -16,7 +16,8 @@ enum vgpu_counter {
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* bytes of PTEs (by CPU) and of packets (by SDMA) */
+	/* bytes written to update page tables: PTEs by the CPU, or packets for SDMA */
+	VGPU_STAT_PT_BYTES,
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
 	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work due to too many waits */

@@ -8,8 +8,9 @@
  * (vgpu_file.root), so that no mapping of the file is removed while the job runs. The job waits
  * for:
  *
- *	KERNEL fences of its BOs, and the last page table update;
- *	fences of other users in those BOs that are not EXPLICIT_SYNC;
+ *	the KERNEL fences of its BOs, and the last page table update;
+ *	other fences of its BOs, unless a job of the same file added the fence, or the BO
+ *	has the flag EXPLICIT_SYNC;
  *	earlier jobs of the same file, if user space requests this
  */
 #include <linux/dma-fence-chain.h>
@@ -97,9 +98,10 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * If an earlier job of the file may be running, wait for clears and copies of the BOs, because
- * that job can access the BOs through their new mappings. The new job itself does not need
- * this wait, since it depends on the KERNEL fences.
+ * If an earlier job of the file may be running, wait for clears and copies of the BOs. After this
+ * wait vgpu_vm_update_moved() writes the page-table entries of the BOs. The earlier job uses the
+ * same page tables, and must not access memory that is still to be cleared or copied. The new job
+ * itself does not need this wait, since it depends on the KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {

@@ -224,7 +224,8 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	if (found < 0) {
 		left = found;
 	} else if (found < n) {
-		first = found;		/* the fence of this job has signalled */
+		/* wait_find() returned NULL for the job users[found], so this job is done. */
+		first = found;
 	} else {
 		found = vgpu_wait_unique(fences, index, n);
 		left = wait_first(fences, found, deadline, &first);

@@ -38,7 +38,9 @@ static void ctx_state_free(struct kref *ref)
 
 /**
  * vgpu_ctx_state_put() - drop a reference to the state of a context
- * @state: state of a context
+ * @state: state; freed with its last reference
+ *
+ * Context: any; does not sleep.
  */
 void vgpu_ctx_state_put(struct vgpu_ctx_state *state)
 {
@@ -92,8 +94,9 @@ static void ctx_free(struct kref *ref)
  * vgpu_ctx_put() - drop a reference to a context
  * @ctx: context
  *
- * When the last reference is dropped, jobs of the context that have not started end with
- * -ESRCH.
+ * The drop of the last reference waits until all jobs of the context have started. A fatal signal
+ * ends the wait. If the process exits, the wait ends after one second for each ring. A job that has
+ * not started by then does not run: it ends with -ESRCH after its dependencies have signalled.
  *
  * Context: sleeps.
  */

@@ -175,8 +175,8 @@ static int vgpu_vm_info_show(struct seq_file *m, void *data)
 
 	kfd_print_vms(vdev, &p);
 	/*
-	 * The mutex keeps the address spaces: a file is removed from the list before its address
-	 * space is destroyed.
+	 * No address space is destroyed while the mutex is held: DRM removes a file from the list
+	 * under the mutex, and closes the file only after that.
 	 */
 	mutex_lock(&vdev->drm.filelist_mutex);
 	list_for_each_entry(file, &vdev->drm.filelist, lhead) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Defines the DRM driver, with its primary and render node, and the table of the implemented
- * ioctls of amdgpu's uAPI (drm/amdgpu_drm.h), which docs/driver.md lists. Every other amdgpu
- * ioctl fails with -EINVAL, as an unknown ioctl does.
+ * Defines the DRM driver, with its primary and render node, and the table of its ioctls. The driver
+ * implements a part of amdgpu's uAPI (drm/amdgpu_drm.h); docs/driver.md lists the implemented
+ * ioctls. Every other amdgpu ioctl fails with -EINVAL, as an unknown ioctl does.
  */
 #include <linux/module.h>
 
@@ -93,9 +93,9 @@ static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 #endif
 
 /*
- * First end the jobs that have not started. drm_release() closes the file's handles, and the close
- * of a handle may wait for all jobs of the file; jobs that have not started may first have to wait
- * for other fences.
+ * Free the contexts before drm_release() closes the file's handles, because the close of a handle
+ * may wait for all jobs of the file. If a job cannot start, the free of its context ends the job
+ * with an error (see vgpu_ctx_put()). So the close does not wait for this job to run.
  */
 static int vgpu_drm_release(struct inode *inode, struct file *filp)
 {

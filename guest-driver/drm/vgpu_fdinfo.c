@@ -6,7 +6,7 @@
  * A client's memory consists of:
  *
  * - the BOs that its file has handles of;
- * - the BOs on this GPU of the KFD process that has acquired the file, if any;
+ * - if a KFD process has acquired the file, the BOs that this process has on the GPU of the file;
  * - the page tables of the file and of that process.
  *
  * A BO counts once. Pages that SVM has migrated are not counted, since they belong to the memory
@@ -134,7 +134,10 @@ static int fdinfo_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Add each BO of the file's device that the file has a handle of. Returns 0 or -ENOMEM. */
+/*
+ * Add to @set all BOs for which @file has a handle, except BOs of another device. Returns 0 or
+ * -ENOMEM.
+ */
 static int fdinfo_add_handles(struct drm_file *file, struct vgpu_bo_set *set)
 {
 	struct drm_gem_object *gem;

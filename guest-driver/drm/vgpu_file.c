@@ -271,12 +271,12 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo_kfd() - whether a file that KFD has acquired has a handle of a BO
+ * vgpu_file_has_bo_kfd() - look for a handle of a BO in a file that KFD has acquired
  * @vf: file
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo as long as it holds kfd_process.mutex,
- * because the close of the last handle waits for this mutex and then removes the mapping.
+ * If the function returns true, the caller may map @bo as long as it holds kfd_process.mutex. When
+ * user space closes the last handle, the close waits for this mutex, and then unmaps @bo.
  *
  * Context: the caller holds kfd_process.mutex of the process that has acquired the file, and no
  * reservation.
@@ -289,12 +289,12 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo() - whether a file that KFD has not acquired has a handle of a BO
+ * vgpu_file_has_bo() - look for a handle of a BO in a file that KFD has not acquired
  * @vf: file with an address space
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo as long as it holds va_lock, because the
- * close of the last handle waits for va_lock and then removes the mapping.
+ * If the function returns true, the caller may map @bo as long as it holds va_lock. When user space
+ * closes the last handle, the close waits for va_lock, and then unmaps @bo.
  *
  * Context: the caller holds va_lock of @vf->vm, and no reservation.
  *
@@ -418,10 +418,13 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
 }
 
 /**
- * vgpu_file_stop_jobs() - end the jobs of a file that have not started
+ * vgpu_file_stop_jobs() - free the contexts of a file before its handles are closed
  * @file: file that is about to be closed
  *
- * Closing the handles then does not wait for dependencies of these jobs.
+ * Waits until the file's jobs have started (see vgpu_ctx_put()). If the wait ends early, a job that
+ * has not started does not run: it ends with -ESRCH.
+ *
+ * Context: sleeps.
  */
 void vgpu_file_stop_jobs(struct drm_file *file)
 {

@@ -30,14 +30,15 @@
 /**
  * struct vgpu_file - an open file
  * @vdev: device
- * @lock: protects @handles, @ctxs and @lists. Also held while @vm is created, which creates BOs
+ * @lock: protects @handles, @ctxs and @lists. Also held while @vm and the BOs of its page tables
+ *        are created
  * @vm: address space; NULL until an ioctl needs it (vgpu_file_vm()); stays NULL if @kfd_pasid is
  *      set
  * @pasid: PASID of @vm
  * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM), even after that
  *             process has ended; 0 if no process has acquired the file. Written with @lock held
- * @root: GEM object without memory, whose reservation @vm uses. The reservation has the fences of
- *        all jobs, and VM_ALWAYS_VALID BOs share it. NULL while @vm is NULL
+ * @root: GEM object without memory; only its reservation is used. The reservation holds the fences
+ *        of all jobs of the file, and VM_ALWAYS_VALID BOs share it. NULL while @vm is NULL
  * @always: list of the struct vgpu_handle of VM_ALWAYS_VALID BOs; protected by the reservation of
  *          @root
  * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; protected by
@@ -85,8 +86,9 @@ struct vgpu_ctx_ring {
  * @priority: AMDGPU_CTX_PRIORITY_* at creation
  * @resets: number of recoveries at creation
  * @resets_seen: number of recoveries that QUERY_STATE has reported; protected by vgpu_file.lock
- * @rcu: delays the free of the context until the callback drm_sched_entity_wakeup() of each fence
- *       that a ring waited for has ended
+ * @rcu: frees the context after an RCU grace period. When the last reference is dropped, the fence
+ *       callback drm_sched_entity_wakeup() may still be running and reading @ring. The grace period
+ *       ends after the callback
  */
 struct vgpu_ctx {
 	struct kref ref;

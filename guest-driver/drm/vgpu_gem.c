@@ -185,8 +185,13 @@ static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
  * @data: struct drm_amdgpu_gem_op
  * @file: file of the handle
  *
- * Return: 0; -ENOENT for an unknown handle; -EINVAL for an unknown operation or the placement of
- * an import in VRAM; -EPERM for the placement of a user pointer; -EFAULT, -ERESTARTSYS.
+ * Return:
+ * * 0 on success
+ * * -ENOENT: unknown handle
+ * * -EINVAL: unknown operation, or SET_PLACEMENT with VRAM for an import
+ * * -EPERM: SET_PLACEMENT for a user pointer
+ * * -EFAULT: GET_GEM_CREATE_INFO cannot write to the address that user space gave
+ * * -ERESTARTSYS: a signal arrived
  */
 int vgpu_gem_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

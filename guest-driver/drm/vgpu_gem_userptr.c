@@ -19,9 +19,15 @@
  * @data: struct drm_amdgpu_gem_userptr
  * @file: file that gets the handle
  *
- * Return: 0; -EINVAL for an invalid address, size or flag; -EACCES if neither READONLY nor
- * REGISTER is set; -EOVERFLOW; with VALIDATE, -EFAULT or -EPERM for memory that cannot be used;
- * -ENOMEM; -ERESTARTSYS.
+ * Return:
+ * * 0 on success
+ * * -EINVAL: invalid address, size or flag
+ * * -EACCES: neither READONLY nor REGISTER is set
+ * * -EOVERFLOW: the last address of the range exceeds 64 bits
+ * * -EFAULT: the size exceeds the address space of a process
+ * * -ENOMEM: no memory is left
+ * * -EINTR, -ERESTARTSYS: a signal arrived
+ * * an error of vgpu_userptr_populate(), if VALIDATE is set
  */
 int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)

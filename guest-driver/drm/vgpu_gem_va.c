@@ -158,8 +158,9 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 	if (bo && !vgpu_file_has_bo(vf, bo))
 		ret = -ENOENT;
 	/*
-	 * Jobs in flight may use mappings that are removed; va_lock keeps other threads from
-	 * submitting jobs.
+	 * Wait until no job is in flight, because jobs may use the mappings that va_apply()
+	 * removes. No thread submits a new job meanwhile, because a submission takes
+	 * vgpu_vm.va_lock.
 	 */
 	if (!ret && args->operation != AMDGPU_VA_OP_MAP)
 		ret = vgpu_file_wait_idle(vf, true);

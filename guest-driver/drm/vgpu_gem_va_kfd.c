@@ -13,7 +13,7 @@
 #include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
-/* The caller holds kfd_process.mutex, and no lock that must be taken after this mutex. */
+/* The caller holds kfd_process.mutex, and no lock that comes after this mutex in the lock order. */
 static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 			 struct vgpu_bo *bo,
 			 const struct drm_amdgpu_gem_va *args, u64 pte_flags)
@@ -51,9 +51,13 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
  *
  * Context: no locks are held.
  *
- * Return: 0; -ESRCH if the process has ended; -EADDRINUSE if an SVM range overlaps the addresses;
- * -ENOENT if the file has no handle of @bo, or @bo is not mapped there; -ERESTARTSYS; or an error
- * of kfd_mem_gem_va_locked().
+ * Return:
+ * * 0 on success
+ * * -ESRCH: the process has ended
+ * * -EADDRINUSE: an SVM range overlaps the addresses to map
+ * * -ENOENT: the file has no handle of @bo, or UNMAP found no mapping of @bo at the address
+ * * -ERESTARTSYS: a signal arrived
+ * * another error of kfd_mem_gem_va_locked()
  */
 int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 		    const struct drm_amdgpu_gem_va *args, u64 pte_flags)

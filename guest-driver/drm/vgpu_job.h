@@ -9,7 +9,7 @@
 #include "vgpu_sched.h"
 
 /**
- * struct vgpu_ctx_state - state of a context that its jobs use after the context is freed
+ * struct vgpu_ctx_state - the part of a context that its jobs use; may outlive the context
  * @ref: reference count; the context and its jobs hold references
  * @guilty: not 0 after an engine failed in a job of the context
  * @vram_epoch: value of vgpu_hw.vram_epoch at creation of the context. If vgpu_hw.vram_epoch

@@ -29,7 +29,7 @@
 #include "vgpu_file.h"
 #include "vgpu_sched.h"
 
-/* Size of two FENCE packets, which write the lower and the upper half of the number. */
+/* Dwords of a job's user fence: two FENCE packets, one for each half of the 64-bit value. */
 #define USER_FENCE_DWORDS	(2 * SDMA_FENCE_DWORDS)
 
 static struct vgpu_job *to_job(struct vgpu_sdma_job *base)
@@ -242,11 +242,12 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 }
 
 /*
- * Wait for earlier jobs of the address space on the job's engine. This job is not submitted, and
- * drm_sched signals its finished fence as soon as job_run() returns an error. Without the wait, a
- * caller that waits only for the last job of an entity would free the VMID and the memory of
- * earlier jobs that still run. The engine's fences signal without the scheduler's worker, so the
- * wait does not deadlock.
+ * Wait for earlier jobs that the address space has submitted to the engine of @job. job_run() calls
+ * this function if an error occurs before @job is submitted. Then job_run() returns the error, and
+ * drm_sched at once signals the finished fence of @job. If @job is the last job of its entity, a
+ * thread may wait for this fence only. Without the wait here, the thread would free the VMID and
+ * the memory of earlier jobs that still run. The wait here does not deadlock: it is in the
+ * scheduler's worker, and the engine's fences signal without this worker.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
@@ -329,9 +330,10 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	kref_get(&state->ref);
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Use the epoch of the context, not of @vm. After a loss of VRAM another CS may rebuild
-	 * the page tables and update the epoch of @vm (vgpu_vm_restore_tables()), even after the
-	 * CS of this job has checked the context's epoch.
+	 * Use the epoch of the context, not the epoch of @vm. VRAM may be lost after the caller has
+	 * checked the context's epoch. A CS of a newer context may then rebuild the page tables and
+	 * update the epoch of @vm (vgpu_vm_restore_tables()). With the updated epoch this job would
+	 * run although VRAM has lost the content that the job needs.
 	 */
 	vgpu_sdma_fence_needs_vram(job->hw_fence, state->vram_epoch);
 	atomic_inc(&vdev->sched->jobs);
@@ -397,9 +399,9 @@ void vgpu_job_destroy(struct vgpu_job *job)
 	vgpu_ctx_state_put(job->state);
 	kfree(job);
 	/*
-	 * vgpu_sched_release() may free the device once the counter is zero, so
-	 * wake_up_var() uses only the counter's address. vgpu_sched_release() also
-	 * waits for this RCU section, before the module can be unloaded.
+	 * vgpu_sched_release() waits until the counter is zero, and then waits for this
+	 * RCU section. So neither the device is freed nor the module is unloaded before
+	 * the section ends.
 	 */
 	rcu_read_lock();
 	if (atomic_dec_and_test(&sched->jobs))

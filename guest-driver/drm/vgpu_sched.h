@@ -17,7 +17,7 @@ struct vgpu_vm;
 /* Number of the render node's VMIDs, which are 1 and 2. KFD uses the higher VMIDs. */
 #define VGPU_NUM_GFX_VMIDS	2
 
-/* Limit of IBs in a job, as in amdgpu for this type of engine. */
+/* Limit of IBs in a job. amdgpu has the same limit for SDMA engines. */
 #define VGPU_MAX_IBS		49u
 
 /**

@@ -4,24 +4,25 @@
  * each page. Unbound entries are invalid, so a stray access raises a fault and does not
  * reach memory.
  *
- * The table needs no lock, because an entry belongs either to the caller that got its page
- * number from the GTT manager, or to hw/. The shadow is a copy of the intended table in
- * system memory. A change of an entry is written to the shadow before the table, since
- * vgpu_gart_restore() may run concurrently.
+ * The table needs no lock, because each entry has one owner, which alone changes the entry.
+ * The owner is hw/, or the caller to which the GTT manager gave the page number of the entry.
+ * The shadow is a copy of the intended table in system memory. A change of an entry is written
+ * to the shadow before the table, since vgpu_gart_restore() may run concurrently.
  *
  * DOC: transfer windows
  *
- * The first entries are windows, one for each SDMA engine with a ring of the kernel.
- * Through its window a job accesses memory that has no address in the GART. The CPU does
- * not write these entries. A job does these steps:
+ * The first entries are divided into windows, one for each SDMA engine with a ring of the
+ * kernel. Through the window of its engine, a job accesses memory that has no address in the
+ * GART. The packets of the job do these steps:
  *
- * 1. Write the entries that it needs (vgpu_gart_emit_bind()).
+ * 1. Write the window's entries that the job needs (vgpu_gart_emit_bind()).
  * 2. Let the hub invalidate the window (vgpu_gart_emit_flush_tlb()).
  * 3. Use the window.
  *
  * The engine runs its jobs one after the other, so the next job's entries are written after
- * this job's last access, and no job waits for a free window. A job that is run again,
- * after a reset or by the CPU, writes its entries again.
+ * this job's last access, and no job waits for a free window. A reset makes the entries of the
+ * windows invalid (vgpu_gart_close_windows()). If a job runs again after the reset, or if the
+ * CPU executes the job's packets, step 1 is done again.
  */
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -69,13 +70,14 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gart_pages() - get the number of pages of the GART that mm/ may use
+ * vgpu_gart_pages() - get the number of GART pages that are not reserved for hw/
  * @vdev: device
  *
  * Context: any.
  *
- * Return: number of pages, counted from page 0. The pages of the transfer windows are
- * included.
+ * Return: number of pages, counted from page 0: the pages of the transfer windows, and the
+ * pages that the GTT manager may use. The reserved pages follow at the end of the GART
+ * (vgpu_gart_bind_reserved()).
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {
@@ -397,8 +399,8 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
 
 /*
- * Poll interval in GPU clocks: 50 us. The invalidation waits until each engine has finished its
- * current chunk of a packet (up to 2 MiB).
+ * Poll interval in GPU clocks: 50 us. A shorter interval would mostly add useless polls, because
+ * the hub acknowledges only after each engine has finished its current chunk of up to 2 MiB.
  */
 #define GART_POLL_CLOCKS	5000u
 

@@ -159,8 +159,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 /*
  * Called if a hub did not acknowledge an invalidation, or no invalidation engine became free.
  * @epoch is the value of inv_epoch before the invalidation. Request one reset for all callers,
- * and wait for this reset. The wait cannot deadlock, because the recovery takes no lock of the
- * folders above hw/. Returns -ETIMEDOUT if no recovery will run.
+ * and wait for this reset. The wait cannot deadlock, because callers of vgpu_gmc_flush_tlb()
+ * hold no lock that the recovery takes. Returns -ETIMEDOUT if no recovery will run.
  */
 static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 {
@@ -208,19 +208,20 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * @vmid_mask: bitmap of the VMIDs
  *
  * When the function returns 0, no access that used an old translation is in flight. If the
- * device did not acknowledge, it has been reset or given up before the function returns.
+ * device does not acknowledge, and recoveries are accepted, the function waits until the device
+ * has been reset or given up.
  *
  * Context: sleeps; takes io_lock. May be called in MMU notifiers and reclaim, but neither in the
  * recovery's worker nor with a lock that a reset of the device takes: vgpu_sdma_ring.end_lock,
  * .rlc_lock, vgpu_cp.lock.
  *
  * Return:
- * * 0
+ * * 0: the device acknowledged, or it was reset or given up during the call
  * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted (before
  *   vgpu_reset_start() and after vgpu_reset_stop()). The failure is logged; the engines are about
  *   to be stopped
- * * -ETIMEDOUT, without a wait: the device was given up. No engine runs that could use a stale
- *   translation
+ * * -ETIMEDOUT, without a wait: the device was given up before the call. Its engines have stopped,
+ *   so none uses a stale translation
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

@@ -204,7 +204,8 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken in
  *             hard interrupt context
  * @gate: bitmap of reasons for which no job of the kernel may end now (vgpu_sdma_fault.c)
- * @fault_work: clears a latched fault of a user for which no interrupt entry came
+ * @fault_work: handles a fault that was latched without an interrupt entry
+ *              (vgpu_sdma_fault_work())
  * @dump: devcoredump of the next failure
  * @io_lock: held for reading by users of the BARs that may sleep, for writing while the device
  *           is reset (vgpu_io.c). Innermost of the locks that sleep, except
@@ -215,7 +216,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @vram_magic: content of the words at VGPU_VRAM_MAGIC_AT() unless VRAM was lost
  * @root_pde: root PDE of each VMID, or 0; written between vgpu_io_begin() and vgpu_io_end()
  *            by the code to which the VMID is assigned
- * @pasid: PASID of each VMID; written as @root_pde
+ * @pasid: PASID of each VMID; the rules for writers of @root_pde hold here, too
  * @lost: the device does not answer; the flag is never cleared
  */
 struct vgpu_hw_state {

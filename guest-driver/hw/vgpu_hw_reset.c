@@ -71,8 +71,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
  * @vdev: device; engines are parked (vgpu_sdma_park())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * On success contexts have their page tables and PASIDs again, interrupts are enabled, and
- * the GART's table has been written from its shadow. Users of the BARs wait in
+ * If the reset succeeds, the contexts have their page tables and PASIDs again, interrupts are
+ * enabled, and the GART's table has been written from its shadow. Users of the BARs wait in
  * vgpu_io_begin() until the reset has ended.
  *
  * Context: sleeps; one caller at a time.

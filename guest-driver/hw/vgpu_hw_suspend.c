@@ -44,7 +44,7 @@ int vgpu_hw_resume(struct vgpu_device *vdev)
 	if (ret)
 		return ret;
 	if (lost)
-		/* Free blocks that mm/ has marked as clear must read as zero. */
+		/* mm/ has marked some free blocks as clear, and expects zeros in these blocks. */
 		memset_io(hw->base.vram, 0, hw->gart.table_vram);
 	vgpu_gart_rewrite(vdev);
 	vgpu_gart_flush(vdev);

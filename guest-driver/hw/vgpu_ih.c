@@ -194,8 +194,8 @@ static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 	*overflow = wptr & IH_RB_WPTR__RB_OVERFLOW;
 	if (unlikely(*overflow)) {
 		/*
-		 * The ring overflowed and its oldest entries were overwritten. The
-		 * oldest entry left follows the write pointer.
+		 * The ring overflowed, so its oldest entries are lost. Continue one entry
+		 * after the write pointer, because equal pointers would mean an empty ring.
 		 */
 		vgpu_wreg(vdev, IH_RB_CNTL,
 			  IH_CNTL_RUN | IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);

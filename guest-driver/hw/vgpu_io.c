@@ -16,9 +16,11 @@
  *	HDP flush			is not needed: the reset starts with one
  *
  * User space accesses a BAR through its mappings. A fault handler inserts pages of a BAR
- * between vgpu_io_map_begin() and vgpu_io_map_end(). The recovery closes the BARs for
- * faults, waits until handlers in flight have inserted their pages, and then unmaps all
- * pages.
+ * between vgpu_io_map_begin() and vgpu_io_map_end(). The recovery does these steps:
+ *
+ * 1. Set a flag, so that later fault handlers insert no pages (vgpu_io_map_close()).
+ * 2. Wait until handlers in flight have inserted their pages (vgpu_io_map_sync()).
+ * 3. Unmap all pages.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -57,9 +59,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
  *
  * The function waits while the device is being reset. No reset starts before vgpu_io_end().
  *
- * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. io_lock
- * is the innermost lock that sleeps and does not nest: until vgpu_io_end() the caller may wait
- * for registers and nothing else.
+ * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. Until
+ * vgpu_io_end(), the caller takes neither io_lock again nor another lock that sleeps. The caller
+ * may wait for registers and for a free invalidation engine, but for nothing else.
  */
 void vgpu_io_begin(struct vgpu_device *vdev)
 {

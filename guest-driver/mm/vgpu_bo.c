@@ -81,8 +81,8 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	if (bo->import)
 		return vgpu_import_mmap(bo, vma);
 	/*
-	 * ROCm's thunk maps BOs that the CPU does not access as MAP_PRIVATE with PROT_NONE.
-	 * Clear VM_MAYWRITE, so that the mapping can never be written and needs no COW.
+	 * If the CPU does not access a BO, ROCm's thunk calls mmap() with MAP_PRIVATE and PROT_NONE
+	 * for the BO. Clear VM_MAYWRITE, so that the mapping can never be written and needs no COW.
 	 */
 	if (is_cow_mapping(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
 		vm_flags_clear(vma, VM_MAYWRITE);

@@ -103,7 +103,7 @@ struct vgpu_bo {
 	u64 tiling_flags;
 };
 
-/* @tbo must be part of a struct vgpu_bo, which vgpu_bo_is_ours() tests. */
+/* @tbo must be part of a struct vgpu_bo: vgpu_bo_is_ours() tests whether this is true. */
 static inline struct vgpu_bo *to_vgpu_bo(struct ttm_buffer_object *tbo)
 {
 	return container_of(tbo, struct vgpu_bo, tbo);
@@ -124,7 +124,7 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
  * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
  *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
  * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for an import or a user
- *        pointer, which has no memory while it is in domain _CPU
+ *        pointer. A BO of ttm_bo_type_sg has no memory while the BO is in domain _CPU
  * @import: the dma-buf that a BO of ttm_bo_type_sg imports, or NULL. The BO will share the
  *          dma-buf's reservation, which the caller of vgpu_bo_create() holds before and after
  *          the call

@@ -179,8 +179,9 @@ static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
 
 /*
  * Wait until the BO's moves are done. If the fault may be retried, drop mmap_lock before the wait.
- * The caller holds the reservation. Returns 0 with the reservation held, or, with the reservation
- * dropped, the value that the fault handler has to return.
+ * The caller holds the reservation. If the fault handler can continue, the function returns 0 and
+ * keeps the reservation. Otherwise the function drops the reservation and returns the value that
+ * the fault handler has to return.
  */
 static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
@@ -363,7 +364,6 @@ static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 	return ret;
 }
 
-/* VMA operations of CPU mappings of BOs. */
 const struct vm_operations_struct vgpu_bo_vm_ops = {
 	.fault = vgpu_bo_vm_fault,
 	.open = ttm_bo_vm_open,

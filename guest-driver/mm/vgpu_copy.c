@@ -14,10 +14,12 @@
  *
  * All jobs of an operation are in one queue, so the fence of the last job stands
  * for the whole operation. The first job depends on the fences of usage KERNEL in
- * the BO's reservation: earlier moves and clears of the BO and, added by TTM,
- * moves of other BOs out of the memory that the BO was given. A move of a BO that
- * is in use, and the clear of memory that is about to be freed, also depend on
- * all users of the BO.
+ * the BO's reservation. These are the fences of earlier moves and clears of the BO.
+ * The BO may be given memory that another BO is still leaving. TTM then adds the
+ * fence of the other BO's move to the reservation.
+ *
+ * A move of a BO that is in use also depends on all users of the BO. So does the
+ * clear of memory that is about to be freed.
  *
  * Moves out of VRAM share one queue: TTM keeps only the last of their fences for
  * the whole manager, so their fences must be of one context.
@@ -279,8 +281,8 @@ static int op_chunk(struct copy_op *op)
  *
  * Return: the fence of the copy, or ERR_PTR(-ENODEV) if the hardware is being removed,
  * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). If the copy fails later, the fence signals with an error
- * (-ECANCELED if VRAM content was lost), and the part of a destination in GTT that the copy
- * did not fill reads as zero.
+ * (-ECANCELED if VRAM content was lost). If @dst is in GTT, the bytes that were not copied then
+ * read as zero.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
@@ -318,10 +320,6 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	return job_finish(op.fence, ret);
 }
 
-/*
- * Returns true if the current run of @cur is to be filled. If @skip is true, runs that are
- * known to be clear are not filled.
- */
 static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 {
 	return !skip || !vgpu_res_cleared(cur);
@@ -345,7 +343,10 @@ static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 	return n;
 }
 
-/* Push the job for the next part of a clear, or no job if no run of the part needs a fill. */
+/*
+ * Fill the next part of @cur with zeros by one job, and advance @cur. If @skip is true, leave out
+ * memory that is known to be clear. If the whole part is left out, push no job.
+ */
 static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		       enum dma_resv_usage usage, struct vgpu_res_cursor *cur,
 		       bool skip, struct dma_fence **fence)
@@ -377,12 +378,12 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 /**
  * vgpu_mm_clear_res() - fill a resource with zeros
  * @vdev: device
- * @resv: reservation of its BO, held
+ * @resv: reservation, held, of the BO to which @res belongs
  * @res: resource in VRAM
- * @fresh: true if @res was just allocated: the function leaves out blocks that are known to be
- *         clear, and the fills run after the fences of usage KERNEL in @resv. If false, the
- *         fills run after all fences in @resv, since jobs may still write to @res even if the
- *         BO has no references
+ * @fresh: true if @res was just allocated. The fills then run after the fences of usage KERNEL
+ *         in @resv, and the function leaves out blocks that are known to be clear. If @fresh is
+ *         false, the fills run after all fences in @resv, because jobs may still write to @res
+ *         after the BO's last reference was dropped
  *
  * Context: may allocate; takes copy_lock. If the function fails, it waits for the jobs that it has
  * pushed; otherwise it does not wait.
@@ -437,8 +438,9 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 }
 
 /*
- * Emit the copies and fills of @npages pairs. @gart is the MC address, in the transfer window,
- * of the system page of the first pair that is copied.
+ * Emit the copies and fills of @npages pairs. pairs_bind() has mapped the system pages of all
+ * copied pairs in the transfer window, one after the other. @gart is the MC address of the first
+ * of these pages.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,
@@ -516,12 +518,12 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
 /**
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
- * @to_vram: direction
- * @sys: DMA address of each page in system memory. DMA_MAPPING_ERROR means that the pair is
- *       skipped; 0 means that the page in VRAM is cleared if @to_vram is true, and that the
- *       pair is skipped otherwise
- * @vram: offset in VRAM of each page; in any order
- * @npages: number of pairs
+ * @to_vram: true to copy to VRAM, false to copy to system memory
+ * @sys: DMA address of each page in system memory. If an element is DMA_MAPPING_ERROR, its page
+ *       is not copied. If an element is 0, there is no page in system memory: the page in VRAM
+ *       is cleared if @to_vram is true, and left alone if @to_vram is false
+ * @vram: offset in VRAM of the page that belongs to each element of @sys; in any order
+ * @npages: number of elements of @sys and of @vram
  *
  * Until the fence signals, the caller keeps the pages and lets no other work access
  * them. The copy runs after the jobs that are on the engine's ring, and waits for no
@@ -545,8 +547,8 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 		ret = pairs_chunk(vdev, to_vram, sys + i, vram + i, n, &fence);
 	}
 	/*
-	 * If VRAM was lost during the submissions, the jobs that run after the loss read lost
-	 * content, so the copy fails.
+	 * VRAM may have been lost during the submissions. A job that is submitted after the loss
+	 * succeeds, but copies invalid content. So report an error for the whole operation.
 	 */
 	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		ret = -ECANCELED;

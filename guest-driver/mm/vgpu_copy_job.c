@@ -10,13 +10,13 @@
  * these fences. A job that waits for its dependencies blocks the jobs after it in its queue.
  *
  * Copies of SVM pages have no dependencies and use no queue: vgpu_copy_job_submit() submits their
- * jobs directly to the ring, so that these jobs do not wait for moves of BOs that are in a queue.
+ * jobs directly to the ring. In a queue, these jobs would have to wait for earlier moves of BOs.
  *
  * The fence of an operation is the scheduler's fence of its last job. The fence signals without
  * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
  * signals with an error: -ECANCELED if VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and
- * the next move do not check that error, and jobs that depend on the fence cannot check it. So
- * system memory that a failed job should have filled is cleared before the fence signals.
+ * the next move do not check that error, and jobs that depend on the fence cannot check it. So if
+ * a job to system memory fails, the destination of the job is cleared before the fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -392,10 +392,11 @@ err:
  * vgpu_copy_start() - accept copies and clears
  * @vdev: device
  *
- * Pushes one job to each queue. For a new entity drm_sched prefers the scheduler with the fewest
- * entities and unfinished jobs, and counts only entities that have had a job. After the jobs of
- * this function all schedulers have the same number of such entities, so the render node's entities
- * are spread evenly.
+ * Pushes one job to each queue, so that drm_sched spreads the render node's entities evenly over
+ * the schedulers. For a new entity drm_sched selects the scheduler with the lowest sum of entities
+ * and unfinished jobs. An entity is counted only after its first job. Without the jobs of this
+ * function, a queue would not be counted before its first copy, and its scheduler would get more
+ * entities than the other.
  *
  * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
  * vgpu_copy_stop() in either case.

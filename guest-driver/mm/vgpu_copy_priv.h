@@ -40,12 +40,12 @@ enum vgpu_copy_queue {
  *              changed since, the job is void. A negative value means that a loss of VRAM does
  *              not make the job void
  * @copied: bytes that the job copies
- * @filled: bytes that the job fills
+ * @filled: bytes that the job fills with zeros
  * @flushes: number of flushes of the engine's window
  * @dst_pages: system memory that the job copies to, or NULL. If the job fails, this
  *             memory is cleared before the job's fence signals, since the pages were not
  *             cleared when they were allocated
- * @dst_at: offset in @dst_pages of the range that the job fills, in bytes
+ * @dst_at: offset in @dst_pages of the range that the job copies to, in bytes
  * @dst_bytes: length of that range
  * @size: capacity of @dw, in dwords
  * @ndw: dwords in @dw

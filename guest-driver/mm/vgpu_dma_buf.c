@@ -9,13 +9,17 @@
  * while such an importer is attached. Importers that cannot follow a move pin the BO.
  *
  * When a BO moves, move_notify() is called for each importer. The importer drops its mapping, and
- * requests a new one before the next use. If this driver is the importer, the BO that represents
- * the exporter's memory is in GTT while the exporter has mapped that memory for the BO, and
- * otherwise in the CPU's domain, which no engine reaches. The BO shares the exporter's reservation,
- * so a thread that maps the BO waits for the exporter's moves.
+ * requests a new one before the next use.
  *
- * The BO has a list of its attachments. They are not looked up through gem->dma_buf, because the
- * DRM core clears that pointer when the last handle is closed, while importers remain.
+ * If this driver is the importer, it represents the exporter's memory by a BO, the import. As long
+ * as the exporter maps the memory for this driver (vgpu_import_bind()), the import is in GTT.
+ * Without such a mapping, the import is in the domain CPU, which no engine reaches. The import
+ * shares the exporter's reservation, so a thread that maps the import waits for the exporter's
+ * moves.
+ *
+ * An exported BO has a list of its importers (vgpu_bo_state.attachments). The driver does not use
+ * the list in gem->dma_buf, because the DRM core clears the pointer gem->dma_buf when the last
+ * handle of the BO is closed. Importers may remain after that.
  */
 #include <linux/dma-buf.h>
 #include <linux/module.h>
@@ -282,9 +286,9 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 }
 
 /*
- * Before a CPU read, move a BO whose allowed domains include VRAM and GTT to GTT, because the CPU
- * reads system memory faster. After this function the dma-buf core waits for the BO's fences,
- * including the fence of the move.
+ * Before a CPU read, move the BO to GTT, because the CPU reads system memory faster than VRAM. Only
+ * a BO that is allowed in both VRAM and GTT moves, and only if it is not pinned. After this
+ * function the dma-buf core waits for the BO's fences, including the fence of the move.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -347,9 +351,10 @@ struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
 
 /**
  * vgpu_dma_buf_bo() - get the BO that a dma-buf exports
- * @dma_buf: any dma-buf, referenced
+ * @dma_buf: any dma-buf; the caller holds a reference to it
  *
- * Return: the BO, not referenced, or NULL if no GPU of this driver exported it.
+ * Return: the BO, or NULL if @dma_buf is not from this driver. The function takes no reference to
+ * the BO: the BO exists as long as @dma_buf.
  */
 struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 {

@@ -76,8 +76,8 @@ static int gtt_mgr_alloc(struct ttm_resource_manager *man,
 	ttm_resource_init(tbo, place, &node->base);
 
 	/*
-	 * TTM_PL_FLAG_TEMPORARY marks an intermediate step between VRAM and system memory, to
-	 * which the limit does not apply.
+	 * TTM_PL_FLAG_TEMPORARY marks an intermediate step of a move between VRAM and system
+	 * memory. The limit does not apply to this step.
 	 */
 	if (!(place->flags & TTM_PL_FLAG_TEMPORARY) &&
 	    ttm_resource_manager_usage(man) > man->size)
@@ -116,7 +116,7 @@ static bool gtt_mgr_intersects(struct ttm_resource_manager *man,
 	const struct drm_mm_node *node = to_ttm_range_mgr_node(res)->mm_nodes;
 
 	/*
-	 * An allocation that needs no GART address failed because memory is used up, so any
+	 * If the allocation needs no GART address, it failed because memory is used up. So any
 	 * eviction helps.
 	 */
 	if (!place->lpfn)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mm/ implements buffer objects on TTM, the managers of VRAM (buddy), GTT (drm_mm) and
- * doorbells, and moves and clears by SDMA. This header declares the functions for bring-up and
- * removal, system sleep, eviction and copies of pages, and the callbacks into vm/ and drm/.
- * Other headers for use outside of mm/: vgpu_bo.h (BOs), vgpu_userptr.h (user pointers),
- * vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a BO's memory). Functions are
- * documented where they are defined.
+ * mm/ implements buffer objects (BOs) on TTM, and the managers of VRAM (buddy), GTT (drm_mm) and
+ * doorbells. It also implements the SDMA jobs that move and clear memory. This header declares the
+ * functions for bring-up and removal, system sleep, eviction and copies of pages, and the
+ * callbacks into vm/ and drm/. Other headers for use outside of mm/: vgpu_bo.h (BOs),
+ * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a BO's
+ * memory). Functions are documented where they are defined.
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H
@@ -24,8 +24,9 @@ struct vgpu_device;
 
 /**
  * struct vgpu_mm_vm_ops - functions of vm/ that mm/ calls
- * @move_notify: drop or mark the mappings of @bo, since its placement is about to change to
- *               @new or, if @new is NULL, @bo is being freed. Called with the reservation held
+ * @move_notify: clear the page-table entries of @bo's mappings, and mark the mappings as moved.
+ *               Called with the reservation held, before @bo moves to @new. If @new is NULL, the
+ *               memory of @bo is about to be freed
  * @move_later: mark the mappings of @bo as stale, and leave their page-table entries, which the
  *              users of @bo still need. Called instead of @move_notify, with the reservation held,
  *              if the move will run after the users of @bo
@@ -46,8 +47,8 @@ struct vgpu_mm_vm_ops {
 
 /**
  * struct vgpu_mm_handle_ops - functions of drm/ that mm/ calls
- * @open: called when a file gets a handle of a BO, without the reservation. Returns 0, or the
- *        error that the ioctl returns
+ * @open: called when a file gets a handle of a BO; the BO's reservation is not held. Returns 0, or
+ *        the error that the ioctl returns
  * @close: called when a file closes a handle of a BO
  */
 struct vgpu_mm_handle_ops {

@@ -2,7 +2,8 @@
 /*
  * vgpu_mm_evict_once() evicts the BOs that are in VRAM or GTT when it is called.
  * vgpu_mm_evict_all() evicts BOs until VRAM or GTT is empty. At removal of the device,
- * vgpu_mm_unmap_dma() frees all system memory of BOs that devices can access by DMA.
+ * vgpu_mm_unmap_dma() frees the system memory of all BOs, so that no device can access this memory
+ * by DMA any more.
  */
 #include <kunit/visibility.h>
 #include <linux/dma-resv.h>
@@ -50,7 +51,6 @@ static void mm_get_list(struct mm_bos *held, struct list_head *list)
 	}
 }
 
-/* Drop the references and free the array. */
 static void mm_put_bos(struct mm_bos *held)
 {
 	while (held->num)
@@ -193,8 +193,9 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
  * moves its BOs back, perhaps while further BOs are still being evicted. Waits for the
  * copies.
  *
- * Return: 0; -ERESTARTSYS after a signal, which ends the eviction; -EBUSY if a BO could not
- * leave, or another negative errno, after every BO was tried.
+ * Return: 0; -ERESTARTSYS if a signal has ended the eviction; -EBUSY if a BO could not leave; or
+ * another negative errno. Only a signal ends the eviction early: after any other error the
+ * function tries the BOs that follow.
  */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 {
@@ -257,14 +258,19 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 }
 
 /**
- * vgpu_mm_unmap_dma() - free all system memory of BOs that devices can access by DMA
+ * vgpu_mm_unmap_dma() - free the system memory of all BOs, so that no device accesses it by DMA
  * @mman: memory manager of a device whose engines have stopped and that gets no new BOs
  *
  * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() cannot handle
- * such BOs: if a BO is still in TTM's lists after its last reference was dropped, that function
- * waits for the release of the BO, but holds a lock that the release needs. So it waits forever.
- * Nor does that function handle a BO that TTM's workqueue is destroying. So vgpu_mm_unmap_dma()
- * first takes a reference to each listed BO.
+ * two kinds of BOs in TTM's lists:
+ *
+ * * BOs without references, which are still listed: that function waits until such a BO has left
+ *   the list, but holds lru_lock, which the release of the BO needs. So it would wait forever.
+ * * BOs that TTM's workqueue is destroying: that function and the workqueue would free the same
+ *   pages at the same time.
+ *
+ * So vgpu_mm_unmap_dma() first takes a reference to each listed BO, which prevents further
+ * releases. It waits for BOs without references, and then for the workqueue.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

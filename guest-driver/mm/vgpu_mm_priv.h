@@ -31,7 +31,7 @@ struct shrinker;
 
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
- * @manager: TTM's manager; the manager's size and usage are bytes of memory, not addresses of @mm
+ * @manager: TTM's manager; counts bytes of system memory in GTT, with or without an address in @mm
  * @mm: allocator of the GART's pages, without the transfer windows at its start
  * @bound: list of the struct vgpu_tt whose pages have GART entries
  * @lock: protects @mm and @bound
@@ -136,12 +136,14 @@ struct vgpu_tt {
  * @vram_lost: true if a reset lost VRAM while the BO was in VRAM or was being copied out of VRAM;
  *             never cleared. vgpu_vram_mgr.lock protects this member and the following members up
  *             to @leaving_epoch
- * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM for which
- *              VGPU_STAT_BOS_LOST counts the BO; valid if @vram_lost is true
+ * @lost_epoch: identifies the last loss of VRAM that affected the BO, so that VGPU_STAT_BOS_LOST
+ *              counts the BO once for each loss. Value of vgpu_hw.vram_epoch after that loss; valid
+ *              if @vram_lost is true
  * @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true
  * @leaving_link: link in vgpu_vram_mgr.leaving if @leaving is not NULL
  * @leaving: fence of the last copy of the BO out of VRAM, or NULL
- * @leaving_epoch: value of vgpu_hw.vram_epoch before the copy of @leaving was created
+ * @leaving_epoch: value of vgpu_hw.vram_epoch, read before the driver created the copy that signals
+ *                 @leaving
  * @attachments: list of the importers of the BO (vgpu_dma_buf.c); protected by the reservation
  */
 struct vgpu_bo_state {

@@ -4,8 +4,9 @@
  *
  * The memory of a BO consists of pieces: buddy blocks in VRAM, drm_mm nodes in the
  * GART and among the doorbells, single pages in system memory. The cursor walks
- * them as runs of consecutive addresses. Code that fills page tables, maps for
- * DMA, copies or clears uses the cursor; no other code reads the pieces of a resource.
+ * them as runs of consecutive addresses. The driver uses the cursor to write page-table
+ * entries, to map memory for DMA, and to copy or clear memory. Apart from the managers
+ * that allocate the pieces, no other code reads the pieces.
  *
  *	vgpu_res_first(res, offset, size, &cur);
  *	while (cur.remaining) {

@@ -4,17 +4,19 @@
  *
  * The shrinker itself does not swap out BOs; it wakes a worker for this. TTM copies a whole BO to
  * shmem before the BO's pages are free. A task in reclaim must neither wait until that much memory
- * is free for the copy, nor take it from the memory reserves. The worker's allocations may reclaim;
- * this reclaim may already write pages of the copy to the swap device. Also, a swap-out may drop
- * the last reference to a BO, which takes locks that other tasks hold while they allocate.
+ * is free for the copy, nor take it from the memory reserves. The worker is not in reclaim, so its
+ * allocations for the copy may reclaim. If memory is short, this reclaim writes the first pages of
+ * the copy to the swap device, and so frees memory for the other pages of the copy.
+ *
+ * Also, a swap-out may drop the last reference to a BO. The release of the BO then takes locks that
+ * other tasks hold while they allocate. A task in reclaim must not take such locks.
  *
  * kswapd calls the shrinker long before memory is used up. If memory is used up nevertheless, the
  * OOM notifier makes the allocating task wait for the worker before the kernel kills a process. The
  * task waits for SHRINK_OOM_WAIT at most, because the task may hold a lock that the worker needs.
  * When the OOM notifier runs, free memory is below the minimum watermark, so the worker's
  * allocations would fail. So the copy of a small BO may use the memory reserves (PF_MEMALLOC)
- * instead of reclaiming. The BO's own pages are freed after the copy, which fills the reserves
- * again.
+ * instead of reclaiming. After the copy the BO's own pages are freed, and fill the reserves again.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
@@ -25,7 +27,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* Number of pages that reclaim requests from the worker at a time, unless fewer exist: 2 MiB. */
+/* Largest number of pages that one vgpu_shrink_scan() requests from the worker: 2 MiB. */
 #define SHRINK_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Number of pages that the OOM notifier requests from the worker: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)

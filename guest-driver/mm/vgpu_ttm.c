@@ -54,7 +54,6 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	return &tt->ttm;
 }
 
-/* Bind the memory of a user pointer or of an import. */
 static int vgpu_external_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
 	return bo->userptr ? vgpu_userptr_tt_bind(bo, ttm) :
@@ -155,8 +154,8 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	if (vgpu_place_is_bar(tbo->resource->mem_type))
 		return false;
 	/*
-	 * The worker that reclaim woke swaps out only BOs without users, so that a swap-out does
-	 * not evict user queues.
+	 * Under memory pressure, the shrinker's worker swaps out only BOs without users: the
+	 * swap-out of a BO with users could evict user queues.
 	 */
 	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
 	    !dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
@@ -269,8 +268,9 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 
 /*
  * Returns true if a move can be queued after the users of the BO. A move of a BO with importers
- * cannot be queued, since importers must be notified before the move. User queues are no obstacle,
- * because eviction fences signal without waiting for moves, so a queued move cannot delay them.
+ * cannot be queued, since importers must be notified before the move. A move can be queued after
+ * user queues: the move waits for their eviction fence, and this fence signals without waiting for
+ * any move. So there is no deadlock.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -331,8 +331,8 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Copy the BO's content to @new. If @used is true, the copy runs after the BO's users, and the
- * mappings that the users need have not been cleared.
+ * Copy the BO's content to @new. If @used is true, the copy runs after the BO's users. In this case
+ * the caller has not cleared the BO's mappings, because the users still need the mappings.
  */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)

@@ -157,7 +157,10 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 
 	if (!size || offset_in_page(addr | size))
 		return -EINVAL;
-	/* Reject ranges outside of any address space before the BO allocates for their pages. */
+	/*
+	 * Reject a range that fits into no address space. Do so before vgpu_bo_create(), which
+	 * allocates an array with an element for each page of the range.
+	 */
 	if (addr + size - 1 < addr)
 		return -EOVERFLOW;
 	if (size > TASK_SIZE_MAX)
@@ -192,7 +195,7 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
  * vgpu_userptr_addr() - get the address of a BO's pages
  * @bo: user pointer
  *
- * Return: address of the first byte, in its process.
+ * Return: address of the BO's first byte, in the process that created the user pointer.
  */
 u64 vgpu_userptr_addr(const struct vgpu_bo *bo)
 {

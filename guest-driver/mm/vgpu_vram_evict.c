@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Serves allocations of VRAM for which TTM's own eviction freed nothing: evicts further BOs, or
- * waits until an owner no longer keeps its BO in VRAM.
+ * waits until the owner of a BO allows the eviction of the BO (vgpu_bo_owner_ops.evict_ok).
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -246,8 +246,8 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
  * struct vram_hope - whether VRAM may become free for an allocation
  * @held: true if another thread holds the reservation of a BO of user space
  * @evictable: true if a BO may be evicted
- * @kept: jiffies until the first of the BOs that owners keep in VRAM may be evicted, or 0 if there
- *        is no such BO
+ * @kept: some owners keep their BOs in VRAM for a known time; @kept is the shortest of these times
+ *        in jiffies, or 0 if there is none
  */
 struct vram_hope {
 	bool held;
@@ -294,11 +294,10 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps, killable.
  *
  * Return:
- * * 0 after the known time has passed, or when VRAM was freed during the wait: the caller
- *   tries again
- * * 1 after a jiffy: the caller tries again, up to a limit. This is the result if a BO may be
- *   evicted; if VRAM was freed before the wait; or if another thread held the reservation of a
- *   BO and no time is known
+ * * 0 if the known time has passed, or if VRAM was freed during the wait: the caller tries again
+ * * 1 after a wait of one jiffy: the caller tries again, up to a limit. The function waits for one
+ *   jiffy in three cases: a BO can be evicted at once; VRAM was freed between the read of @frees
+ *   and this call; or another thread held the reservation of a BO, and no time is known
  * * -ENOENT if VRAM will not become free
  * * -EINTR on a fatal signal
  */

@@ -2,9 +2,9 @@
 /*
  * The VRAM manager allocates TTM resources that consist of buddy blocks.
  *
- * A BO gets the largest blocks available, not a single range unless it requests one.
- * Blocks that were wiped before they were freed are recorded as clear, and are preferred
- * for allocations that need zeros.
+ * A BO gets the largest blocks available. They need not be adjacent, unless the BO requests
+ * contiguous memory. Blocks that were wiped before they were freed are recorded as clear, and
+ * are preferred for allocations that need zeros.
  */
 #include <linux/dma-fence.h>
 #include <linux/list_sort.h>
@@ -280,8 +280,8 @@ static void vram_has_left(struct vgpu_bo_state *bs)
 }
 
 /*
- * Mark a BO as lost by the loss of VRAM after which vram_epoch is @epoch. Returns false if the
- * BO was already marked for this loss.
+ * Mark a BO whose content was lost with VRAM. @epoch is the value of vgpu_hw.vram_epoch after the
+ * loss, and identifies the loss. Returns false if the BO was already marked for this loss.
  */
 static bool vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs,
 			   int epoch)

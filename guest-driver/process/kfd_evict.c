@@ -6,14 +6,15 @@
  * DOC: eviction fence
  *
  * A user queue runs until it is destroyed, so an eviction of a BO that a queue may access has to
- * stop this queue. Therefore each BO that a process with queues has mapped carries the process's
- * eviction fence. The fence has usage BOOKKEEP, so that only evictions wait for the fence. The
- * first wait for the fence queues eviction_work. eviction_work takes all queues of the process off
- * the hardware, waits until the hardware has preempted them, and signals the fence; it waits for no
- * allocation, reservation or time slice. Later restore_work validates every mapped BO, adds a new
- * eviction fence to each BO, and puts the queues back on the hardware. If the new fence has
- * signalled before the queues are back, restore_work tries again. kfd_timeslice.c decides, before
- * any wait for a fence, which process loses its memory, so that all processes make progress.
+ * stop this queue. Therefore, if a process has queues, all BOs that it has mapped carry its
+ * eviction fence. The fence has usage BOOKKEEP, so that only evictions wait for the fence. When a
+ * task first waits for the fence, the fence starts eviction_work. eviction_work takes all queues of
+ * the process off the hardware, waits until the hardware has preempted them, and signals the fence;
+ * it waits for no allocation, reservation or time slice. Later restore_work validates every mapped
+ * BO, adds a new eviction fence to each BO, and puts the queues back on the hardware. If the new
+ * fence has signalled before the queues are back, restore_work tries again. kfd_timeslice.c
+ * decides, before any wait for a fence, which process loses its memory, so that all processes make
+ * progress.
  *
  *	make resident ──► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
@@ -22,9 +23,10 @@
  *
  * Memory reclaim waits for eviction_work, so eviction_work takes queue_lock only. Queues are on
  * the hardware only while the newest fence is on all mapped BOs and has not signalled; the test
- * of the fence and the load of the queues are one critical section of queue_lock. A process never
- * evicts its own BOs (kgd_mem_evict_ok()), because its queues cannot run until all of them are
- * restored.
+ * of the fence and the load of the queues are one critical section of queue_lock.
+ *
+ * A process never evicts its own BOs (kgd_mem_evict_ok()). The process's queues run only after all
+ * BOs of the process have been restored, so each evicted BO would have to be restored first.
  */
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
@@ -221,10 +223,11 @@ static void kfd_evict_locked(struct kfd_process *p,
  * @info: BOs of the process
  * @why: trigger of the eviction, for its SMI event
  *
- * Does nothing for a process that is not resident. The caller needs no reference to the process:
- * the function queues restore_work only while the process is resident, which it tests under
- * queue_lock. kfd_process_info_fini() cancels restore_work after the process has stopped being
- * resident.
+ * Tests under queue_lock whether the process is resident, and does nothing if it is not.
+ *
+ * The caller needs no reference to the process, although restore_work uses the process: the
+ * function queues restore_work only if the process is resident. Before a process is freed, it
+ * stops being resident, and then kfd_process_info_fini() cancels restore_work.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.
@@ -244,9 +247,10 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. eviction_work may have been queued for
- * an older fence, which kfd_evict_now() has signalled and a restore has replaced since; then no
- * task need wait for the newest fence. The caller holds queue_lock.
+ * Return true if a task waits for the newest eviction fence. A run of eviction_work may have been
+ * queued for an older fence. Since then, kfd_evict_now() may have signalled the older fence, and a
+ * restore may have replaced it. If no task waits for the new fence, that run has nothing to evict.
+ * The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -354,10 +358,10 @@ static int kfd_restore_try(struct kfd_process *p)
 }
 
 /*
- * Take a slot of kfd_restore_slots and kfd_process.mutex. The holder of a slot must not sleep on
- * the mutex, so the function takes the slot first, and the mutex by trylock. After
- * KFD_RESTORE_BUSY failures, the function waits for the mutex first, and takes the slot while it
- * holds the mutex.
+ * Take kfd_process.mutex, and a slot of kfd_restore_slots. The holder of a slot must not sleep on
+ * the mutex. So the function takes the slot first, and then the mutex by trylock. After
+ * KFD_RESTORE_BUSY failures, the order is the other way round: the function sleeps on the mutex,
+ * and then takes the slot.
  *
  * Return: true if the function has taken both; false, with neither held, if the mutex is busy.
  */

@@ -11,10 +11,11 @@
  * and is mapped there. A process with queues does not evict its own BOs. kfd_timeslice.c decides
  * which process is evicted, and when.
  *
- * The BO's reservation orders eviction and restore. amdkfd_process_info.resident is set before the
- * restore takes the first reservation. If an eviction takes the reservation of a BO before the
- * restore does, the restore finds the BO moved. If an eviction takes the reservation after the
- * restore, the eviction finds the fence on the BO.
+ * The BO's reservation orders eviction and restore. If an eviction takes the reservation of a BO
+ * before the restore does, the restore finds the BO moved. If an eviction takes the reservation
+ * after the restore, the eviction finds the fence on the BO. Fences are added only for a process
+ * with amdkfd_process_info.resident set, so this member is set before the restore takes the first
+ * reservation.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -35,9 +36,9 @@
 #include "kfd_process.h"
 
 /*
- * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a process with queues that maps the BO
- * keeps the BO in place (kfd_process_keeps()), or if the current task acts for such a process and
- * the BO is not in system memory (TTM_PL_SYSTEM).
+ * Implements vgpu_bo_owner_ops.evict_ok for the processes that map the BO and have queues. Returns
+ * false if one of these processes keeps the BO in place (kfd_process_keeps()). Also returns false
+ * if the current task acts for one of them and the BO is not in system memory (TTM_PL_SYSTEM).
  */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -63,9 +64,9 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 }
 
 /*
- * Implements vgpu_bo_owner_ops.evict_in. Returns 0 if the current task acts for a process with
- * queues that maps the BO, because it is not known for how long kgd_mem_evict_ok() will return
- * false to this task.
+ * Implements vgpu_bo_owner_ops.evict_in for the processes that map the BO and have queues. If the
+ * current task acts for one of these processes, returns 0, which stands for an unknown time:
+ * kgd_mem_evict_ok() returns false to this task as long as the process has queues and maps the BO.
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -200,8 +201,8 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
 		/*
-		 * Test for signals here, because vgpu_vram_mgr_make_room() does not sleep if other
-		 * tasks free and take VRAM all the time.
+		 * Test for signals here: vgpu_vram_mgr_make_room() notices a signal only while it
+		 * sleeps, and it need not sleep if other tasks free and take VRAM all the time.
 		 */
 		if (signal_pending(current))
 			return -ERESTARTSYS;
@@ -221,9 +222,12 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
  *
  * Context: kfd_process.mutex may be held, no reservation is; sleeps.
  *
- * Return: 0 if the caller should try again; -ENOMEM if @until has passed, if no BO can be evicted,
- * or if VRAM has room for page tables, because then the call that returned -ENOMEM lacked other
- * memory; -ERESTARTSYS, or another error of vgpu_vram_mgr_make_room().
+ * Return:
+ * * 0 if the caller should try again
+ * * -ENOMEM if @until has passed
+ * * -ENOMEM if VRAM already has room for page tables: the call that failed lacked other memory
+ * * -ENOMEM if no BO can be evicted
+ * * -ERESTARTSYS if a signal is pending, or another error of vgpu_vram_mgr_make_room()
  */
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until)
@@ -448,7 +452,7 @@ EXPORT_SYMBOL_IF_KUNIT(kgd_mem_create);
 
 /**
  * kgd_mem_destroy() - free memory that is not mapped any more
- * @owner: state of the process on the GPU for which the memory was created
+ * @owner: state of the process on a GPU, the same as in the call of kgd_mem_new() for @mem
  * @mem: memory, which the function frees
  *
  * Revokes the process's right to mmap the BO, and drops the BO.

@@ -52,8 +52,10 @@ struct kfd_mem_attachment {
 
 /**
  * struct kgd_mem - memory of a process: an allocation, an import, or a mapping of GEM_VA
- * @bo: the BO, referenced. Several structures share a BO: those of all doorbell allocations of a
- *      process on a GPU, of all allocations of a GPU's MMIO page, and of all imports of a BO
+ * @bo: the BO, referenced. Several structures may have the same BO. On each GPU, all doorbell
+ *      allocations of a process share one BO, and all allocations of the MMIO page share one BO. If
+ *      a dma-buf is imported on the GPU that exported it, the import shares the exported BO. A
+ *      mapping of GEM_VA shares the BO of a GEM handle
  * @bo_link: link in vgpu_bo.users, except for doorbells and the MMIO page; protected by the BO's
  *           reservation
  * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, or
@@ -69,9 +71,9 @@ struct kfd_mem_attachment {
  *             a ring need not wrap
  * @dmabuf: dma-buf of the import or export, referenced, or NULL
  * @is_imported: true if the memory was imported from a dma-buf
- * @gem: state of the process on the GPU in whose VM GEM_VA has mapped the BO (kfd_mem_gem.c).
- *       The structure then has no handle and no @attachments, and @mapped_to_gpu_memory counts
- *       the mappings of GEM_VA. NULL for memory with a handle
+ * @gem: NULL for memory with a handle. Otherwise GEM_VA has mapped the BO in the VM of one GPU
+ *       (kfd_mem_gem.c), and @gem is the state of the process on this GPU. The structure then has
+ *       no handle and no @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
  * @invalid: true if the last look-up of a user pointer's pages found no memory at its address,
  *           or if there was no look-up yet. The next placement unbinds the BO, and no entries
  *           are written until a look-up finds memory

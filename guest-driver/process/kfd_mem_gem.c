@@ -5,17 +5,18 @@
  *
  * DOC: the render node's BOs in KFD's address space
  *
- * As long as a BO is mapped by GEM_VA, it has a struct kgd_mem without a handle (kgd_mem.gem). So
- * the BO carries the eviction fence while the process has queues, and is evicted and restored with
- * the process. The mapping also holds a reference to the BO, so the BO exists even after the
- * process that created the BO has ended. This holds for all BOs, including those of GEM_CREATE.
- * (amdgpu fences only BOs that it has imported from other devices; so in amdgpu a queue may access,
- * through stale entries, the memory of a BO that has moved.)
+ * As long as a BO is mapped by GEM_VA, the BO has a struct kgd_mem without a handle (kgd_mem.gem).
+ * This applies to BOs of GEM_CREATE as well as to imports. So the BO carries the eviction fence
+ * while the process has queues, and is evicted and restored with the process. (amdgpu adds the
+ * fence only to BOs that it has imported from other devices. So in amdgpu a queue may access,
+ * through stale entries, the memory of a BO that has moved.) The struct kgd_mem also holds a
+ * reference to the BO, so the BO exists even after the process that created it has ended.
  *
  * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
  * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. When the file closes its
- * last handle of a BO, kfd_gem_close() removes the BO's mappings; so a call that maps a BO looks
- * the handle up under kfd_process.mutex.
+ * last handle of a BO, kfd_gem_close() takes kfd_process.mutex and removes the BO's mappings. A
+ * call that maps a BO looks the handle up under the same mutex. Otherwise a close between the
+ * look-up and the mapping would miss the new mapping.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -41,8 +42,9 @@
  *
  * Context: any.
  *
- * Return: the process's state on @vdev, with a reference to the process that the caller drops by
- * kfd_unref_process(); NULL if the process has ended, even if another process has the PASID now.
+ * Return: the process's state on @vdev, or NULL if the process has ended, even if another process
+ * has the PASID now. Unless the result is NULL, the function has taken a reference to the process;
+ * the caller drops this reference by kfd_unref_process().
  */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
@@ -62,8 +64,8 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 }
 
 /*
- * Return the struct kgd_mem of the BO's mappings by GEM_VA in the VM of @pdd, or NULL. The caller
- * holds kfd_process.mutex and the reservation of @bo.
+ * Return the struct kgd_mem that stands for all mappings of @bo by GEM_VA in the VM of @pdd, or
+ * NULL if there are none. The caller holds kfd_process.mutex and the reservation of @bo.
  */
 static struct kgd_mem *gem_mem_find(const struct kfd_process_device *pdd,
 				    const struct vgpu_bo *bo)
@@ -83,8 +85,9 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	struct kgd_mem *mem;
 
 	/*
-	 * Refuse user pointers: as long as the process that owns a user pointer has no pages at the
-	 * user pointer's address, a restore would fail.
+	 * Refuse user pointers. A restore validates all BOs that the process has mapped
+	 * (kfd_evict.c). The restore would fail as long as the process that created a user pointer
+	 * has no pages at the address of the user pointer.
 	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
@@ -128,8 +131,8 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	int ret = 0;
 
 	/*
-	 * Do not validate a BO that is mapped and in place, because engines may be accessing
-	 * it through another mapping.
+	 * Do not validate a BO that has a mapping, while the process is resident and not evicted:
+	 * the BO has its place already, and engines may be accessing it through that mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))
@@ -233,10 +236,11 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * The entries of a BO that is being moved may be stale, and queues may use them until the
-	 * move ends. So wait for moves. From the end of a move until a restore has written new
-	 * entries, the queues are off the hardware, so all stale entries of a mapping can be
-	 * cleared, including those of pages that stay mapped.
+	 * Wait for moves. The page-table entries of a BO that is being moved may be stale, and
+	 * queues may use the stale entries until the move ends. After the move, queues are off the
+	 * hardware until a restore has written new entries. So the caller can clear all stale
+	 * entries of a mapping, even if some of the pages stay mapped: the restore writes the
+	 * entries of these pages again.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
@@ -277,7 +281,8 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 /**
  * kfd_mem_gem_va_locked() - perform GEM_VA in a process's address space
  * @pdd: state of the process on the GPU
- * @bo: BO that @args names, of which the file has a handle, or NULL
+ * @bo: BO that @args names by a handle of the render-node file; NULL for a PRT mapping or
+ *      AMDGPU_VA_OP_CLEAR
  * @args: checked arguments; no SVM range overlaps the addresses to map
  * @pte_flags: VGPU_PTE_* of a mapping
  *

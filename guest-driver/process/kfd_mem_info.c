@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Collects the memory of a process for fdinfo, and prints address spaces of all processes in
- * debugfs.
+ * Returns the BOs of a process and the size of its page tables, for fdinfo. Prints the address
+ * spaces of all processes in debugfs.
  */
 #include <drm/drm_print.h>
 

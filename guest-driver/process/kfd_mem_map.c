@@ -45,8 +45,9 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 }
 
 /*
- * Return true if @pdd's GPU can address the BO's memory. *@peer receives the way to VRAM or a BAR
- * of another GPU that @pdd's GPU can address, or VGPU_PEER_NONE for any other memory.
+ * Return true if @pdd's GPU can address the BO's memory. If this memory is VRAM or a BAR of another
+ * GPU, *@peer receives the way by which @pdd's GPU reaches the memory. For all other memory, *@peer
+ * receives VGPU_PEER_NONE.
  */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
@@ -59,8 +60,8 @@ static bool kgd_mem_reachable(const struct kgd_mem *mem,
 	if (vdev == home)
 		return true;
 	/*
-	 * The imported memory may be VRAM of a third device, which only the GPU that has imported
-	 * the memory (@home) maps.
+	 * The imported memory may be VRAM of a third device. The import has mapped this VRAM for
+	 * @home only.
 	 */
 	if (attach && attach->peer2peer)
 		return false;
@@ -125,10 +126,10 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 		return true;
 	/*
 	 * If the BO was neither exported nor imported nor mapped by GEM_VA, @mem is its only struct
-	 * kgd_mem, and no other BO uses its reservation. This is not true for a BO of doorbells or
-	 * of the MMIO page, which several struct kgd_mem share. But this BO is pinned, so it is
-	 * never evicted and needs no eviction fence: the caller may remove the fence although
-	 * another struct kgd_mem still maps the BO.
+	 * kgd_mem, and no other BO uses its reservation. A BO of doorbells or of the MMIO page is
+	 * an exception: several struct kgd_mem share such a BO. Return false in this case, too: the
+	 * caller then removes the eviction fence, even if another struct kgd_mem still maps the BO.
+	 * This is harmless, because the BO is pinned and so never evicted.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
@@ -313,8 +314,8 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		mem->invalid = false;
 	}
 	/*
-	 * Try again after -ENOMEM: page tables may have found no room only because other tasks
-	 * hold the BOs that could be evicted.
+	 * Try again after -ENOMEM. Page tables need VRAM, but TTM evicts a BO to make room only if
+	 * no other task holds the BO's reservation. A later try may find the reservation free.
 	 */
 	do {
 		vdev = pdds[*done]->node->vdev;
@@ -323,8 +324,10 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * If this try has mapped the memory on @vdev and failed on a later GPU, read
-		 * vgpu_vram_mgr_frees() of the later GPU before the next try.
+		 * The try has stopped at pdds[*@done]. If this is not the GPU of @vdev, the try has
+		 * mapped the memory on @vdev, and then a later GPU lacked room. To make room on the
+		 * later GPU, kgd_mem_make_table_room() needs vgpu_vram_mgr_frees() of that GPU, but
+		 * @frees is from @vdev. So start the next try, which first reads the right value.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

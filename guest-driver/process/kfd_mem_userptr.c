@@ -2,11 +2,12 @@
 /*
  * Creates user pointers of ALLOC_MEMORY_OF_GPU, and looks up and binds their pages.
  *
- * When the memory of the process changes, the MMU notifier takes the queues off the hardware;
- * restore_work (kfd_evict.c) looks up the new pages and writes the page-table entries before the
- * queues run again. A user pointer whose memory was unmapped gets no entries, as in amdgpu, so that
- * an access faults. If a restore failed instead, the queues would never be restored. If memory may
- * not be written (mprotect), the queues stay off the hardware until writes are allowed again.
+ * When the memory of the process changes, the MMU notifier takes the queues off the hardware.
+ * Before the queues run again, restore_work (kfd_evict.c) looks up the new pages and writes the
+ * page-table entries. A user pointer whose memory was unmapped gets no entries, as in amdgpu, so
+ * that an access faults. The restore does not fail because of such a user pointer, since otherwise
+ * the queues would stay off the hardware for good. If memory may not be written (mprotect), the
+ * queues stay off the hardware until writes are allowed again.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -108,8 +109,8 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
  * Context: the BO's reservation is held.
  *
  * Return: 0; -EAGAIN if there are no pages to bind, so that the caller must call
- * kfd_userptr_prepare() again; -ENOMEM, -ERESTARTSYS, -EIO if the device cannot address the
- * pages.
+ * kfd_userptr_prepare() again; -ENOMEM if memory is short; -ERESTARTSYS if a signal ends a wait;
+ * -EIO if the device cannot address the pages.
  */
 int kfd_userptr_place(struct kgd_mem *mem)
 {

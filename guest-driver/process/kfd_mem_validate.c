@@ -25,10 +25,12 @@
  * task has reserved, instead of skipping the BO; and no other task evicts a BO of the process while
  * the next BO is placed.
  *
- * A ticket is of no use after TTM has found no room: TTM 6.12 returns -ENOSPC even if a lock
- * failed with -EDEADLK, and after -EDEADLK the caller must drop all reservations before it locks
- * another BO with the ticket. So kgd_mem_send_ahead() ends at the first BO that finds no room in
- * VRAM; each BO that is not in VRAM then gets free VRAM or a place in GTT.
+ * A ticket is of no use after TTM has found no room. TTM 6.12 returns -ENOSPC in this case,
+ * and also if a lock failed with -EDEADLK. The caller cannot tell the two cases apart, but after
+ * -EDEADLK it must drop all reservations before it locks another BO with the ticket. So
+ * kgd_mem_send_ahead() ends at the first BO that finds no room in VRAM. Then kgd_mem_bring_all()
+ * evicts nothing from VRAM. A BO that is not in VRAM yet gets free VRAM or, if there is too little,
+ * a place in GTT.
  */
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
@@ -43,7 +45,7 @@
 #include "kfd_mem.h"
 #include "kfd_process.h"
 
-/* Largest number of mappings of a BO whose entries one vgpu_vm_bo_update() writes. */
+/* One call of vgpu_vm_bo_update() writes the entries of at most this many mappings of a BO. */
 #define UPDATE_AT_ONCE	16
 
 /*
@@ -68,7 +70,7 @@ static int kgd_mem_place(struct kgd_mem *mem)
  * kgd_mem_update() - write the page-table entries of a BO's mappings
  * @mem: memory
  *
- * Mappings whose BO has not moved stay as they are.
+ * Skips each mapping that has got its entries since the BO last moved.
  *
  * Context: the BO's reservation is held; sleeps.
  *
@@ -339,9 +341,9 @@ int kgd_mem_find_pages(struct kfd_process *p)
  * @p: process
  * @again: if true, return -EAGAIN when the eviction fence signals while the function runs
  *
- * On return each BO has a place, the eviction fence and up-to-date entries. Before the call
- * the caller creates the eviction fence and then calls kgd_mem_find_pages(), so that an
- * invalidation of these pages signals the fence.
+ * On return each BO has a place, the eviction fence and up-to-date entries. Before the call the
+ * caller first creates the eviction fence, and then finds the pages of user pointers
+ * (kgd_mem_find_pages()). In this order, a later invalidation of the found pages signals the fence.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *

@@ -113,9 +113,9 @@ enum kfd_criu_state {
 /**
  * struct kfd_process - an address space that uses the GPUs
  * @kfd_processes: node in the hash by @mm; written under kfd_processes_mutex
- * @mm: struct mm_struct of the address space; key of the hash. Only the registration of
- *      @mmu_notifier holds a reference for the process (mm_count), which keeps struct mm_struct,
- *      but not the memory
+ * @mm: struct mm_struct of the address space; key of the hash. The registration of @mmu_notifier
+ *      holds a reference to @mm (mm_count). The reference keeps struct mm_struct allocated, but
+ *      not the memory of the address space
  * @lead_thread: main thread, referenced
  * @pasid: id of the address space in the hardware, the same on every GPU
  * @ref: reference count. The hash holds a reference until @mmu_notifier reports the end of the
@@ -207,9 +207,10 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
 
 /*
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
- * Order: kfd_process.mutex -> kfd_processes_mutex. The first open by a process, the exit of a
- * process and the removal of a GPU take this mutex, so the holder takes neither an mmap_lock nor
- * the mutex of a process.
+ * Order: kfd_process.mutex -> kfd_processes_mutex. The holder takes neither an mmap_lock nor
+ * kfd_process.mutex, because a process can hold these two locks for a long time. If the holder
+ * waited for such a lock, three operations would wait for kfd_processes_mutex as long: the first
+ * open by any process, the exit of any process, and the removal of a GPU.
  */
 extern struct mutex kfd_processes_mutex;
 
@@ -238,9 +239,9 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
  * @map_wptrs: look up the write pointers of a process's queues again, after BOs may have
  *             moved and before the queues run; stop each queue whose write pointer is not
  *             mapped any more. The caller holds kfd_process.mutex
- * @stop_queues: stop all queues of a process on a GPU until each is destroyed; set the
- *               ids of the queues that were running in @ran, unless @ran is NULL. Takes
- *               kfd_process.queue_lock
+ * @stop_queues: stop all queues of a process on a GPU for good: afterwards user space can only
+ *               destroy these queues. @ran is NULL or a bitmap of queue ids. In the bitmap, set
+ *               the bit of each queue that was on the hardware. Takes kfd_process.queue_lock
  * @memory_exception: raise a memory fault in the debugger of the process or, without a
  *                    debugger, in the process. Called by the fault worker
  */

@@ -48,8 +48,10 @@ struct kfd_procfs_files {
 
 static struct kobject *kfd_procfs;
 /*
- * Protects the folders. kfd_process.mutex does not protect them, because the removal of a GPU
- * removes the folders of processes that are in use.
+ * Protects the folders. kfd_process.mutex cannot protect them: kfd_process_detach() removes the
+ * folder of a process, and must not wait for kfd_process.mutex, because an MMU notifier calls
+ * kfd_process_detach(). Meanwhile a thread of the process may create the folder of a queue, if the
+ * reason for the detach is the removal of a GPU.
  */
 static DEFINE_MUTEX(kfd_procfs_mutex);
 

@@ -13,16 +13,18 @@
  * eviction fence: as soon as a task waits for the fence, eviction_work takes the queues off the
  * hardware.
  *
- * Evictions spare the BOs of a process that is being restored: TTM swaps out other BOs, or exceeds
- * its limit for the time of the restore; and other processes that are being restored use GTT
- * instead of evicting VRAM of this process. Allocations of VRAM spare the process for a limited
- * time only, since the allocating task may hold locks that the restore needs. This time doubles
- * with each restore that failed.
+ * How long the BOs of a process are spared depends on the kind of the eviction:
  *
- * After the restore the process has its time slice: evictions spare the process for
- * KFD_TIMESLICE_FACTOR times as long as the restore took, at most KFD_TIMESLICE_MAX_MS. Evictions
- * for an allocation of VRAM spare the process only for as long as the restore took, at most
- * KFD_ACTIVE_MAX_MS.
+ * - Swap-outs by TTM spare the process during its whole restore, and then for its time slice. TTM
+ *   swaps out BOs that are not spared, or exceeds its limit of system memory if there are none. The
+ *   time slice is KFD_TIMESLICE_FACTOR times as long as the restore took, at most
+ *   KFD_TIMESLICE_MAX_MS.
+ * - Evictions of VRAM for the restore of another process spare the process for the same time. If
+ *   the other process gets no VRAM, it uses GTT.
+ * - Evictions of VRAM for any other allocation spare the process during its restore for a limited
+ *   time only, since the allocating task may hold locks that the restore needs. The limit doubles
+ *   with each restore that fails. After the restore, these evictions spare the process for as long
+ *   as the restore took, at most KFD_ACTIVE_MAX_MS.
  *
  * An allocation that has no placement but VRAM waits until the process is no longer spared
  * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); allocations with other placements use
@@ -40,15 +42,12 @@
 #define KFD_TIMESLICE_MAX_MS	10000u
 #define KFD_TIMESLICE_FACTOR	4u
 /*
- * Limit of kfd_timeslice.fails. Allocations of VRAM spare a process that is being restored for
- * KFD_ACTIVE_MS << fails: 10 ms to 2.56 s.
+ * Limit of kfd_timeslice.fails. During the restore of a process, allocations of VRAM spare the
+ * process for a limited time: KFD_ACTIVE_MS << fails (10 ms to 2.56 s).
  */
 #define KFD_FAILS_MAX		8u
 
-/*
- * Return @took, in jiffies, raised to at least KFD_ACTIVE_MS and lowered to at most @max_ms (both
- * in milliseconds).
- */
+/* @took and the result are in jiffies. */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),

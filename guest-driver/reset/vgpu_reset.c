@@ -47,13 +47,13 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
  * @work: performs the recoveries of @pending
  * @pending: requests that @work has not taken yet, a bitmap of VGPU_RECOVER_*
  * @notify_work: performs the notifications of @notify
- * @notify: bitmap of VGPU_RECOVER_ENGINE() for the engines of which @client must be notified,
- *          and of RESET_NOTIFY_LOST if BOs must be marked as lost
+ * @notify: bitmap. VGPU_RECOVER_ENGINE(): @client must be notified that this engine was
+ *          recovered. RESET_NOTIFY_LOST: BOs must be marked as lost
  * @zap_work: removes user-space mappings of BARs
  * @zap_wait: woken when @zap_done changes
- * @zap_wanted: number of requests for @zap_work; written by @work only
- * @zap_done: value that @zap_wanted had at the start of the last removal that @zap_work has
- *            completed
+ * @zap_wanted: number of the newest request for @zap_work; written by @work only
+ * @zap_done: number of the newest request that @zap_work has completed. A run of @zap_work
+ *            completes all requests that were made before the run started
  * @since: time in ns of the first request since the last recovery ended, or 0 if no recovery
  *         is requested or running
  * @tries: consecutive device resets. A successful engine reset and a request by an operator
@@ -143,11 +143,16 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Mark lost BOs and notify the client. This work takes locks whose holders may wait for engines:
- * the holders of the client's locks wait until engines have cleared memory or written page tables,
- * and the holders of vgpu_vram_mgr.lock allocate memory, for which reclaim waits for engines and
- * TLB flushes. So the recovery queues this separate work after all engines have been restarted,
- * and the worker of the recovery stays free in case an engine fails again.
+ * Mark lost BOs, and notify vgpu_reset.client. The worker of the recovery must not do this itself,
+ * because both steps take locks that other tasks hold while they wait for engines:
+ *
+ * - vgpu_vram_mgr.lock: the holder may allocate memory, and so enter reclaim. Reclaim waits for
+ *   engines and TLB flushes.
+ * - locks of the client: the holder may wait until engines have cleared memory or written page
+ *   tables.
+ *
+ * So the recovery queues this separate work after it has restarted all engines. If an engine fails
+ * again while this work waits for a lock, the worker of the recovery is free to recover the engine.
  */
 static void reset_notify_work(struct work_struct *work)
 {

@@ -9,9 +9,9 @@
 /* Number of consecutive device resets after which the next failure gives up the device. */
 #define VGPU_RESET_TRIES	2u
 /*
- * Jiffies without a device reset after which the count of consecutive resets restarts at 0. This
- * time must be longer than the time until a failure is detected (lockup_timeout, 10 s unless
- * changed).
+ * Time in jiffies. If the device was not reset for this time, the count of consecutive resets
+ * restarts at 0. The time must be longer than the time until a failure is detected (lockup_timeout,
+ * 10 s unless changed).
  */
 #define VGPU_RESET_CALM		(600 * HZ)
 

@@ -25,7 +25,7 @@ static_assert(SDMA_NUM_ENGINES == 5);
 		      { VGPU_RECOVER_RINGS, "rings" },			\
 		      { VGPU_RECOVER_DEVICE, "device" })
 
-/* A recovery starts. The field what has the bit VGPU_RECOVER_* of each step to take. */
+/* A recovery starts. @what has the bit VGPU_RECOVER_* of each step to take. */
 TRACE_EVENT(vgpu_reset_begin,
 	TP_PROTO(unsigned long what, u32 serial),
 	TP_ARGS(what, serial),
@@ -42,8 +42,8 @@ TRACE_EVENT(vgpu_reset_begin,
 );
 
 /*
- * A recovery has ended. The field what has the bit VGPU_RECOVER_* of each step that was taken,
- * possibly more than were requested; us is the time since the request, in microseconds.
+ * A recovery has ended. @what has the bit VGPU_RECOVER_* of each step that was taken. These may be
+ * more steps than were requested. @us is the time since the request, in microseconds.
  */
 TRACE_EVENT(vgpu_reset_end,
 	TP_PROTO(unsigned long what, u64 us),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
- * that user space opened on the GPU's event log. Each kind of event has a function that
- * sends it through kfd_smi_event(); kfd_smi_open() opens the log for a reader.
+ * SMI events: reports of what happens on a GPU, one line of text for each event. Each GPU has
+ * an event log. AMDKFD_IOC_SMI_EVENTS opens a file for the log of a GPU (kfd_smi_open()), and
+ * user space reads the lines from this file. Each kind of event has a function that sends the
+ * event to the open files through kfd_smi_event().
  * This folder calls no other folder of the driver. The folder's only lock, kfd_smi_lock
  * (spin), is the innermost lock of the driver, since even MMU notifiers and the recovery
  * send events.
@@ -17,8 +18,8 @@
 /**
  * struct kfd_smi - event log of a GPU
  * @clients: open files; protected by kfd_smi_lock
- * @gpu_id: id of the GPU that the lines contain; kfd_node_register() sets it before the
- *          first client exists
+ * @gpu_id: GPU id that the lines of the events contain; kfd_node_register() sets the id
+ *          before the first client exists
  * @reset_seq: number of device resets that have started; accessed by the recovery's worker
  *             only
  */

@@ -182,8 +182,8 @@ static int svm_attr_check_memory(struct svm_range_list *svms,
 }
 
 /*
- * Split the range that contains @page at @page, unless the new attributes equal the range's own.
- * Returns 0 or -ENOMEM.
+ * Find the range that contains @page, and split the range so that one part starts at @page. Do
+ * nothing if the new attributes equal the range's own. Returns 0 or -ENOMEM.
  */
 static int svm_attr_split(struct kfd_process *p, unsigned long page,
 			  u32 nattrs,

@@ -52,7 +52,8 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
  * @start: address of the first byte
  * @size: length in bytes
  *
- * Another thread may create an overlapping range right after the call; svm_claim() prevents this.
+ * The result is only a hint, because another thread may create an overlapping range right after the
+ * call. So svm_claim() must still be called before the BO is mapped.
  *
  * Context: the process's mm is alive. Takes svm_range_list.lock, and mmap_lock if munmaps
  * are pending.
@@ -74,7 +75,7 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 }
 
 /**
- * svm_claim() - keep SVM ranges off addresses while a BO is mapped there
+ * svm_claim() - keep SVM ranges off addresses until the caller has mapped a BO there
  * @p: process
  * @start: address of the first byte
  * @size: length in bytes

@@ -17,11 +17,13 @@
 #include "svm_range.h"
 
 /**
- * struct svm_criu_metadata_list - ranges of a checkpoint that the CRIU operation RESUME creates
+ * struct svm_criu_metadata_list - copy of the ranges of a checkpoint
  * @n: number of ranges
- * @ranges: the ranges, by address
+ * @ranges: the ranges, sorted by address
  *
- * A checkpoint may have millions of ranges, so all are in one allocation.
+ * svm_criu_resume() creates these ranges in the restored process. A checkpoint may have millions of
+ * ranges, and a separate allocation for each range would take more time and memory. So all ranges
+ * are in one allocation.
  */
 struct svm_criu_metadata_list {
 	u32 n;

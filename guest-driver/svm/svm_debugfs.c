@@ -221,7 +221,10 @@ static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 	return ret;
 }
 
-/* Count the pages of a chunk of at most SVM_CHUNK_PAGES, and add the numbers to s->range. */
+/*
+ * Count the pages of a chunk by location (system memory, VRAM of each GPU), and add the counts to
+ * s->range. The chunk has at most SVM_CHUNK_PAGES.
+ */
 static void svm_print_chunk(struct svm_print *s, struct svm_range *r,
 			    struct svm_interval iv)
 {

@@ -24,8 +24,9 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 }
 
 /*
- * Skip the cache sync for two reasons: CPU caches are coherent with the device, and many processes
- * and GPUs may have mapped the same page for DMA at the same time, for example the zero page.
+ * Skip the cache sync. It is not needed, because CPU caches are coherent with the device. It would
+ * also be wrong: a sync hands the page over between the CPU and one device, but other processes and
+ * GPUs may have mapped the same page for DMA at the same time, for example the zero page.
  */
 #define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
@@ -52,7 +53,6 @@ void svm_dma_unmap(struct device *dev, dma_addr_t slot)
 			     SVM_DMA_ATTRS);
 }
 
-/* If the slot has the address of a page, unmap the page. Then set the slot to @addr. */
 static void svm_dma_replace(struct device *dev, dma_addr_t *slot,
 			    dma_addr_t addr)
 {

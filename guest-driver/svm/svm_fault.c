@@ -9,8 +9,8 @@
  *            (VMID, page), and the device writes an IH entry
  *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds the fault to the queue of its process
  *   worker   of the process: svm_fault_service() returns a verdict:
- *            repaired  entries were written; other faults of the batch that these entries
- *                      serve are done, too
+ *            repaired  entries were written. If these entries also allow the access of
+ *                      another fault of the batch, that fault is done, too
  *            stale     the fault is older than a change of the memory: acknowledge only; if
  *                      the engine still needs the page, it raises a new fault
  *            busy      the memory map keeps changing, or memory is short: handled as stale
@@ -18,9 +18,11 @@
  *                      becomes no-retry, then acknowledge
  *   ack      frees the CAM slot; the engine replays the access
  *
- * Each retry fault holds one CAM slot, which is acknowledged exactly once, in svm_fault_ack()
- * (svm_fault_queue.c), whatever the verdict. If the process stalls while all slots are taken,
- * svm_cam_work() (svm_fault_cam.c) acknowledges the slot earlier.
+ * Each retry fault holds one CAM slot. The slot is acknowledged exactly once:
+ *
+ * - by svm_fault_ack() (svm_fault_queue.c) after the verdict, whatever the verdict is
+ * - or earlier by svm_cam_work() (svm_fault_cam.c), if all slots are taken and the process has had
+ *   no fault acknowledged for 250 ms (SVM_CAM_STALL_MS)
  *
  * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault wakes
  * all these queues, because the TLB invalidation makes engines walk the page tables again. The
@@ -287,9 +289,9 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 }
 
 /*
- * Make the PTE of a page no-retry, so that the engine aborts the replay instead of retrying
- * without end. If there is no memory for the page table, the replay faults again, which is
- * harmless because the caller has taken the queues off the hardware.
+ * Make the PTE of a page no-retry, so that an engine that replays the access aborts it instead of
+ * retrying without end. If there is no memory for the page table, the PTE does not change. This is
+ * harmless: the caller has taken the queues off the hardware, so they do not replay the access.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)
@@ -335,8 +337,11 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
 	/*
-	 * A truncation that removed access may be newer than the fault. Record the removal now, so
-	 * that this fault counts as stale.
+	 * A truncation of a file removes access to the file's pages. So a fault from before the
+	 * truncation is stale. If svms->cleared is set, a file may have been truncated, but the
+	 * notifier has not recorded when. So record the present time in unmap_ts, as if the
+	 * truncation happened now. Then this fault counts as stale, and is only acknowledged. If
+	 * the access is still not allowed, the replay raises a newer fault, which is denied.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);

@@ -7,8 +7,8 @@
  * queues as there are slots. So when all slots are taken, svm_cam_work() looks for processes that
  * own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the
  * GPU, then acknowledges their slots. At the end of its current run, the worker of a process calls
- * svm_cam_resume(), which puts the process's queues back on the GPU. Then an access whose page
- * table entry is still missing faults again.
+ * svm_cam_resume(), which puts the process's queues back on the GPU. The queues then repeat their
+ * accesses. If a page table entry is still missing, the access raises a new fault.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -80,9 +80,10 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 }
 
 /*
- * Return a queue that owns slots and has stalled, with a reference to its process, or NULL. The
- * process of a queue that owns slots is alive: the work item of the queue, which holds a reference
- * to the process, is queued or running, or the interrupt handler is about to queue it.
+ * Return a fault queue that owns slots and has stalled, or NULL. Takes a reference to the process
+ * of the fault queue. This process is alive, because another reference is held while the fault
+ * queue owns slots. The work item of the fault queue holds this reference while it is queued or
+ * running. Before that, the interrupt handler holds the reference.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {
@@ -150,9 +151,11 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * Undo the eviction in two cases. If @q owns no slot any more, its worker has handled all
-	 * faults, and possibly does not call svm_cam_resume() again. If @q->off was set before, the
-	 * user queues were off already, and svm_cam_resume() undoes one eviction only.
+	 * Undo this eviction here if svm_cam_resume() might not undo it:
+	 * - If @q owns no slot any more, the worker has handled all faults of @q. Possibly the
+	 *   worker does not run again, and svm_cam_resume() is not called.
+	 * - If @q->off is set, an earlier eviction is still in effect. svm_cam_resume() undoes only
+	 *   that one.
 	 */
 	stays = slots && !q->off;
 	if (stays)

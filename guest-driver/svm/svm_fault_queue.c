@@ -91,8 +91,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats a fault or replaces a queued fault, because both
-	 * entries share one acknowledgment.
+	 * Do not count an entry that repeats a fault or replaces a queued fault. The earlier entry
+	 * was counted, and there is only one acknowledgment for the two entries.
 	 */
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
@@ -164,9 +164,9 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Move the next fault of the batch into @f. If @by is not NULL, take only a fault whose access is
- * also allowed by the repair of @by, which has mapped @win. Returns false if the batch has no such
- * fault.
+ * Move the next fault of the batch into @f. If @by is NULL, take any fault. Otherwise the repair of
+ * @by has mapped @win: take only a fault whose access is allowed by this mapping. Returns false if
+ * the batch has no such fault.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)
@@ -194,8 +194,9 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 }
 
 /*
- * Handle and acknowledge a fault. Then acknowledge each further fault of the batch whose access is
- * allowed by the repair of this fault.
+ * Report a no-retry fault, or handle and acknowledge a retry fault. If a retry fault was repaired,
+ * the new mapping may allow the accesses of other faults in the batch. Acknowledge these faults,
+ * too.
  */
 static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {

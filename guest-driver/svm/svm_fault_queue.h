@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queue faults between the interrupt handler and the worker of a process (svm_fault_queue.c),
- * and record the slots of the retry CAM that these queues own (svm_fault_cam.c).
+ * Defines struct svm_fault_queue. The interrupt handler adds faults to a fault queue, and a worker
+ * handles them (svm_fault_queue.c). svm_fault_cam.c records which fault queue owns each slot of the
+ * retry CAM.
  */
 #ifndef SVM_FAULT_QUEUE_H
 #define SVM_FAULT_QUEUE_H
@@ -20,16 +21,17 @@ struct svm_range_list;
 /**
  * struct svm_fault_queue - queue of faults on a GPU that belong to one process, or to no process
  * @node: the GPU
- * @svms: SVM of the process; NULL in the queue of faults whose PASID no process has, and of
- *        faults of the kernel
+ * @svms: SVM of the process. NULL in svm_node.faults; this queue receives faults of the kernel,
+ *        faults with a PASID that no process has, and faults of a process that was created without
+ *        the GPU
  * @wq: ordered workqueue that runs @work
  * @pending: faults since the last run of @work, oldest first
  * @batch: faults that the current run of @work has to serve
  * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free. Retry
  *           faults are stored in svm_node.slots
  * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL
- * @since: jiffies when a fault of the queue was last acknowledged, or when the queue got a CAM
- *         slot while it owned none, whichever is later
+ * @since: jiffies of the latest of these events: a fault of the queue was acknowledged; the queue
+ *         got a CAM slot and owned no other slot
  * @off: svm_cam_work() has taken the process's user queues off the GPU; the current run of @work,
  *       or the next one, puts these queues back on the GPU at the end of the run
  * @work: serves the faults; holds a reference to the process while queued or running

@@ -20,18 +20,20 @@ struct svm_range_list;
 /* Access that svm_map_pages() has to give to the GPU. */
 enum svm_map_access {
 	SVM_MAP_READ,		/* readable, and writable where the CPU has a writable entry */
-	SVM_MAP_WRITE,		/* writable */
+	SVM_MAP_WRITE,		/* readable and writable; -EPERM if the VMA forbids writes */
 	SVM_MAP_VMA,		/* readable, and writable if VMA and range allow it */
 };
 
 int svm_map_buf_init(struct svm_range_list *svms);
 void svm_map_buf_fini(struct svm_range_list *svms);
 /*
- * Map pages of @r for GPU index @gpu; pages that the CPU has not mapped are faulted in. The
- * caller holds svm_lock(). Returns 0, or an error after which only the chunks (SVM_CHUNK_PAGES)
- * before the chunk of the first bad page are mapped: -EFAULT if a page has no memory, -EPERM if
- * the access is not allowed, -ENOMEM, -EIO if the device cannot address a page, -EAGAIN if the
- * memory map keeps changing.
+ * Map the pages @iv of @r for GPU index @gpu; pages that the CPU has not mapped are faulted in. The
+ * caller holds svm_lock(). The function maps chunks of at most SVM_CHUNK_PAGES pages, and stops at
+ * the first error. Earlier chunks stay mapped.
+ *
+ * Returns 0; -EFAULT if a page has no memory; -EPERM if the access is not allowed; -ENOMEM if there
+ * is no memory for page tables or DMA addresses; -EIO if the device cannot address a page; -EAGAIN
+ * if the memory map keeps changing.
  */
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
@@ -91,8 +93,8 @@ int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);
 /*
- * Unmap the pages of the slots of @iv from DMA, and set the slots to 0. The caller holds the
- * range's lock.
+ * For each slot of @iv that has an address, unmap the page from DMA and set the slot to 0. The
+ * caller holds the range's lock.
  */
 void svm_dma_clear(struct svm_gpu *gpu, struct device *dev,
 		   struct svm_interval iv);

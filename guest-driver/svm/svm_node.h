@@ -15,7 +15,8 @@
 /**
  * struct svm_node - SVM's state of one GPU
  * @node: the GPU
- * @pgmap: device-private pages that stand for VRAM; its type is 0 if the GPU does not support SVM
+ * @pgmap: device-private pages that stand for VRAM; @pgmap.type is 0 if the GPU does not support
+ *         SVM
  * @supported: the GPU supports SVM
  * @vram_pages: number of device-private pages in use; wake_up_var() is called when it becomes 0
  * @vram_epoch: value of vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
@@ -23,12 +24,13 @@
  * @reap_work: returns VRAM of @dead_bos to the VRAM manager
  * @fault_lock: protects the queued faults of all processes on the GPU; taken in the
  *              interrupt handler
- * @slots: retry faults, indexed by CAM slot; each is free or in a list of the struct
- *         svm_fault_queue of its process; protected by @fault_lock
+ * @slots: retry faults, indexed by CAM slot; an element is free or linked in a list of one struct
+ *         svm_fault_queue; protected by @fault_lock
  * @cam_owners: for each CAM slot, the fault queue that has to acknowledge the slot, or NULL;
  *              protected by @fault_lock
- * @cam_work: svm_cam_work(); queued while all CAM slots are owned, since queues of other
- *            processes cannot raise faults then
+ * @cam_work: svm_cam_work(); queued while all CAM slots are owned, because a queue needs a free
+ *            slot to raise a retry fault. The work frees the slots of each process that has had
+ *            no fault acknowledged for 250 ms (SVM_CAM_STALL_MS)
  * @faults: faults with a PASID that no process has, and faults of the kernel
  * @wq: ordered workqueue that runs the work of @faults and @cam_work; this work never waits for a
  *      process

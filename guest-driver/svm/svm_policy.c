@@ -17,17 +17,16 @@
  *	amdgpu		migrate to the GPU's VRAM
  *	in_place	no migration if the GPU reaches the memory, else migrate to system memory
  *	adaptive	migrate to the GPU's VRAM if the last prefetch went there, if the GPU
- *			has faulted in the range clearly more often than all other GPUs
- *			together, or if the range is small and the GPU is ahead; else as
- *			in_place
+ *			leads by more than SVM_LEAD_PULLS faults, or if the GPU leads and the
+ *			range has fewer pages than the granularity; else as in_place. A majority
+ *			vote over the faults in the range gives the leader (svm_policy_count())
  *
  * Memory must not move back and forth without end, because an engine that needs two pages at the
  * same time might never have entries for both. So two rules apply to every policy:
  *
- *	another GPU	A page that was migrated to a GPU within SVM_RECENT_NS, and was taken
- *			away by another GPU's fault, is not migrated to the first GPU again,
- *			but mapped where it is. With "adaptive" this rule is not needed for
- *			two GPUs that fault in turn, since neither is ahead
+ *	another GPU	A fault migrates a page to VRAM of GPU A, then a fault of GPU B takes the
+ *			page away. For SVM_RECENT_NS after the migration, no fault migrates the
+ *			page to VRAM of GPU A again; faults are handled as with in_place
  *	full VRAM	Of the faults that would evict other memory, every second one migrates
  *			nothing. A page that is mapped in place does not fault again, so in
  *			the end all pages that are needed at the same time are mapped
@@ -45,8 +44,8 @@
 #include "svm_range.h"
 
 /*
- * Time for which a struct svm_pull counts as recent: longer than the repair of a few faults takes
- * on a kernel of any configuration.
+ * Time for which a struct svm_pull counts as recent. Even a slow debug kernel repairs a few faults
+ * in less time.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */
@@ -110,9 +109,9 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if all GPUs for which the range is mapped without faults reach @home's VRAM. If a GPU
- * does not reach that VRAM, mapping the pages for this GPU would migrate the pages to system memory
- * again.
+ * Return true if pages of the range may be placed in VRAM of GPU index @home. For some GPUs the
+ * range is mapped before they fault. All of these GPUs must reach the VRAM. Otherwise the pages
+ * migrate to system memory again when they are mapped for a GPU that does not reach the VRAM.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
@@ -135,11 +134,12 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * Mark recent pulls (struct svm_pull) of @page as contested, if the current fault takes the page
- * away from the GPU of the pull. If @in_place is false, the page migrates to VRAM of @gpu, and all
- * other GPUs lose the page. If @in_place is true, @gpu maps the page where it is, provided that
- * @gpu reaches the VRAM that holds the page. In this case only GPUs whose VRAM @gpu does not reach
- * lose the page.
+ * The current fault may take @page away from a GPU that has pulled the page recently. Mark such
+ * pulls (struct svm_pull) as contested.
+ *
+ * If @in_place is false, the page migrates to VRAM of GPU index @gpu, so all other GPUs lose it.
+ * If @in_place is true, @gpu maps the page where it is. If the page is in VRAM that @gpu does not
+ * reach, the page migrates to system memory, and the GPU with that VRAM loses it.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)

@@ -178,8 +178,8 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
 
 /*
- * Merge the state of @old into @r. The notifier of @old may change the state of @old until the
- * notifier is removed.
+ * Merge the state of @old into @r. While @old has a notifier, the notifier may change @old at any
+ * time. So the caller has to merge again after the notifier was removed.
  */
 static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
 {
@@ -213,9 +213,10 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return PTR_ERR(right);
 	}
 	/*
-	 * Merge the state of r twice: before the removal of r, so that the new notifiers clear the
-	 * entries of r; and after the removal, because the notifier of r may have changed the state
-	 * since the first merge.
+	 * Merge the state of r twice. A notifier clears only the entries of GPUs in
+	 * svm_range.mapped, so the new ranges need r->mapped before the notifier of r is removed.
+	 * This notifier may change the state of r until its removal, so merge again after the
+	 * removal.
 	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
@@ -433,9 +434,10 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
 		svm_fault_checkpoint(r->svms);
 	/*
-	 * MMU_NOTIFY_CLEAR may be a truncation, which also removes access. But MMU_NOTIFY_CLEAR is
-	 * too frequent to read the GPU clock at each such event. Instead, svm_fault_judge() reads
-	 * the clock before it denies a fault.
+	 * MMU_NOTIFY_CLEAR may be a truncation. A truncation removes access, as a munmap does, so
+	 * its time has to be recorded in unmap_ts. But MMU_NOTIFY_CLEAR is too frequent to read
+	 * the GPU clock at each event. Only set a flag here: if the flag is set,
+	 * svm_fault_judge() reads the clock before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);

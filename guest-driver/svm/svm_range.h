@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declares the ranges of a process: structures and locks, state of each GPU, functions of the
- * tree.
+ * Defines the SVM state of a process: the interval tree of its ranges, their locks, and the state
+ * of each GPU. Declares the functions that lock, search and change the tree.
  */
 #ifndef SVM_RANGE_H
 #define SVM_RANGE_H
@@ -47,8 +47,9 @@ struct svm_pull {
  * @birth_ts: GPU clock when the process was created; older faults belong to an earlier
  *            process with the same PASID
  * @unmap_ts: GPU clock of the last change that removed access to memory (munmap, mprotect,
- *            attributes). An older fault is stale and not denied: the access may have
- *            been allowed when it faulted
+ *            attributes). The access of an older fault may have been allowed at the time of
+ *            the fault. So an older fault that cannot be repaired is not denied, but only
+ *            acknowledged, and the engine repeats the access
  * @dma: DMA addresses of mapped system pages, in chunks of 512 indexed by page >> 9; see
  *       svm_dma.c
  * @pulls: last pulls into the GPU's VRAM. svm_range_list.lock protects @pulls, @next_pull and
@@ -88,8 +89,8 @@ struct svm_gpu {
  * @deferred_list_lock: protects @deferred_range_list and svm_range.unmapped; a spinlock
  * @evict_lock: serialises eviction and restore of the queues; order: inside
  *              range.lock, outside kfd_process.queue_lock; holders do not allocate
- * @evicted_ranges: number of invalidations since the queues were evicted, 0 while they
- *                  run; written under @evict_lock
+ * @evicted_ranges: number of calls of svm_evict_queues() since @restore_work last put the queues
+ *                  back; 0 if the queues are not evicted; written under @evict_lock
  * @cleared: a notifier has reported MMU_NOTIFY_CLEAR, possibly for a truncation, since
  *           svm_fault_judge() last reset this flag; written without a lock
  * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
@@ -97,7 +98,7 @@ struct svm_gpu {
  * @restore_work: maps invalidated ranges again and puts the queues back on the hardware
  * @restore_delay_ms: delay before the next run of @restore_work; doubles after each failure
  * @lost_work: unmaps all ranges after a GPU has lost its VRAM
- * @criu_svm_metadata_list: ranges of a checkpoint that the CRIU operation RESUME creates, or NULL;
+ * @criu_svm_metadata_list: saved ranges, which the CRIU operation RESUME will create, or NULL;
  *                          protected by kfd_process.mutex
  * @bitmap_supported: GPUs (index in kfd_process.pdds) that support SVM
  * @policy: where faults migrate memory; fixed when the process is created
@@ -117,7 +118,7 @@ struct svm_range_list {
 	struct workqueue_struct *wq;
 	struct work_struct deferred_list_work;
 	struct list_head deferred_range_list;
-	spinlock_t deferred_list_lock;	/* protects deferred_range_list and logs of munmaps */
+	spinlock_t deferred_list_lock;	/* protects deferred_range_list, svm_range.unmapped */
 	struct mutex evict_lock;	/* serialises eviction and restore of the queues */
 	atomic_t evicted_ranges;
 	bool cleared;
@@ -248,9 +249,9 @@ void svm_unlock_write(struct svm_range_list *svms);
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
- * Create the range of @iv, where no range is yet, and clear the no-retry entries that denied
- * faults may have left there. The caller holds svm_lock_write(). Returns the range or
- * ERR_PTR(-ENOMEM).
+ * Create the range of @iv, where no range is yet. Denied faults may have left no-retry entries of
+ * @iv in the GPU page tables; the function clears these entries. The caller holds svm_lock_write().
+ * Returns the range or ERR_PTR(-ENOMEM).
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,
@@ -269,7 +270,7 @@ bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 
 /*
  * svm_queue_evict.c. Return true if queues must be off the hardware while GPU page table entries of
- * @r are missing: without XNACK, or with GPU_ALWAYS_MAPPED. Any context.
+ * @r are missing. This is so if XNACK is off, or if @r has the flag GPU_ALWAYS_MAPPED. Any context.
  */
 bool svm_range_stays_mapped(const struct svm_range *r);
 /*

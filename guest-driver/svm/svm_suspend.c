@@ -66,7 +66,7 @@ void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
 
 	if (gpu < 0)
 		return;
-	/* Make faults with a timestamp before @now stale. */
+	/* From here on, a fault is stale if its timestamp is not later than @now. */
 	p->svms->gpus[gpu].birth_ts = now;
 	WRITE_ONCE(p->svms->gpus[gpu].unmap_ts, now);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Defines the tracepoints of SVM. @serial is the device's number of a fault. QEMU's trace prints
- * the same number, so a fault can be followed through both traces.
+ * Defines the tracepoints of SVM. The device numbers its faults; @serial is the number of a fault.
+ * QEMU's trace prints the same number, so a fault can be followed through both traces.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_svm
@@ -236,7 +236,7 @@ DEFINE_EVENT(svm_list_class, svm_list_empty,
 	TP_ARGS(pid, pasid)
 );
 
-/* The range list was freed. */
+/* Last event of a range list: its teardown has ended. */
 DEFINE_EVENT(svm_list_class, svm_list_free,
 	TP_PROTO(pid_t pid, u16 pasid),
 	TP_ARGS(pid, pasid)

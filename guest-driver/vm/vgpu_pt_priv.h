@@ -42,8 +42,8 @@ static inline unsigned int pt_index(u64 page, unsigned int level)
 }
 
 /*
- * Returns the number of pages from @page to the end of the range that the entry for @page at @level
- * translates.
+ * An entry of a @level table translates a range of pages. Returns the number of pages from @page to
+ * the end of the range that contains @page.
  */
 static inline u64 pt_pages_left(u64 page, unsigned int level)
 {

@@ -259,8 +259,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_reserve_tables);
  * vgpu_vm_unreserve_tables() - undo one vgpu_vm_reserve_tables()
  * @vm: address space
  *
- * Called once for each vgpu_vm_reserve_tables() that returned 0, when the caller will write no
- * more entries of these pages. Empty tables may be freed after that.
+ * Called once for each vgpu_vm_reserve_tables() that returned 0, after the last write of entries
+ * for the reserved pages. When no reservation is left, empty tables may be freed.
  */
 void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 {
@@ -300,8 +300,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
  * @spans: memory, for consecutive pages
  * @n: number of spans
  *
- * The entries have no fragments, so single pages may be changed or cleared later. Writes 2 MiB
- * leaves where alignment allows. On return the device uses the new entries and no earlier ones.
+ * Writes 2 MiB leaves where alignment allows, and entries without fragments for all other pages.
+ * Single pages may be changed or cleared later: if a leaf maps the page, the leaf is split first.
+ * On return the device uses the new entries and no earlier ones.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
@@ -351,7 +352,7 @@ void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
 
 /**
- * vgpu_vm_deny_page() - make accesses to a page end with a no-retry fault
+ * vgpu_vm_deny_page() - let later accesses to a page fail with a no-retry fault
  * @vm: address space
  * @page: page; the caller has reserved its tables
  *

@@ -21,8 +21,8 @@ struct vgpu_device;
  * @vdev: device
  * @va_lock: in address spaces of the render node, protects the mappings and the fence of
  *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects the
- *           mappings; changes of mappings by address (vgpu_vm_va.c) take @va_lock as well.
- *           Taken before reservations of BOs
+ *           mappings. There, a thread that adds, cuts or removes mappings of GEM_VA
+ *           (vgpu_vm_va.c) holds @va_lock, too. Taken before reservations of BOs
  * @push_lock: held while drm/ tests that no entry is stale (vgpu_vm_has_stale()) and pushes a
  *             job, and while entries become stale. Taken after reservations; the holder
  *             neither allocates nor waits for fences
@@ -32,13 +32,14 @@ struct vgpu_device;
  *        a lock
  * @vmid_reserved: if true, drm/ takes the VMID away from this address space only if all VMIDs
  *                 of the render node are reserved; set and read by drm/ without a lock
- * @vram_epoch: value of vgpu_hw.vram_epoch when the tables were created or, after a loss of
- *              VRAM, written again by vgpu_vm_restore_tables(); read without a lock
+ * @vram_epoch: value of vgpu_hw.vram_epoch at the creation of the address space. After a loss of
+ *              VRAM, vgpu_vm_restore_tables() writes the tables again and updates @vram_epoch.
+ *              Read without a lock
  */
 struct vgpu_vm {
 	struct vgpu_device *vdev;
-	struct mutex va_lock;		/* protects mappings by address */
-	struct mutex push_lock;		/* orders new stale entries and pushes of jobs */
+	struct mutex va_lock;		/* protects mappings that GEM_VA makes */
+	struct mutex push_lock;		/* no entry becomes stale while a job is pushed */
 	struct dma_resv *jobs;
 	u8 vmid;
 	bool vmid_reserved;

@@ -12,18 +12,19 @@
  *
  * DOC: stale entries
  *
- * While a BO has users, the entries that these users need cannot be cleared, and a move of the BO
- * does not wait for the users (vgpu_vm_bo_move_later()). So the entries become stale: they
- * translate to the old memory. Stale entries are cleared or written again before the next work in
- * the address space starts. The old memory stays allocated until the move is done. After the move
- * neither queues nor jobs access the old memory through stale entries:
+ * Users of a BO are jobs, and queues of KFD. While a BO has users, the entries that these users
+ * need cannot be cleared. mm/ need not wait for the users before a move: it may queue the move,
+ * which then runs after the users (vgpu_vm_bo_move_later()). In this case the entries become stale:
+ * they translate to the old memory. Stale entries are cleared or written again before the next work
+ * in the address space starts. The old memory stays allocated until the move is done. After the
+ * move neither queues nor jobs access the old memory through stale entries:
  *
  *	queues	Queues run only while no eviction fence of the process has
- *		signalled, and the move depends on the eviction fence in the BO's
- *		reservation. Queues are restored after the move, when all
- *		mappings are written (kgd_mem_validate_all())
- *	jobs	The move depends on all jobs that were pushed to the address
- *		space earlier, whichever BOs these jobs list
+ *		signalled. The queued move starts only after the eviction fence
+ *		in the BO's reservation has signalled. Queues are restored after
+ *		the move, when all mappings are written (kgd_mem_validate_all())
+ *	jobs	The queued move starts only after all jobs that were pushed to the
+ *		address space earlier, whichever BOs these jobs list
  *		(vgpu_vm_bo_move_users()). Later jobs are pushed only when no
  *		entry is stale (vgpu_vm_clear_stale()); push_lock is held over this
  *		test and the push
@@ -351,7 +352,7 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
  * @vm: address space
  * @bo: BO, its reservation held, or NULL for a PRT mapping
  * @va: first byte
- * @offset: offset in the BO of the first byte to map
+ * @offset: first byte to map, counted from the start of the BO
  * @size: bytes
  * @pte_flags: flags of the entries
  *
@@ -434,7 +435,7 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @vm: address space
  * @bo: BO, its reservation held
  * @va: address; page aligned
- * @offset: offset in the BO of the first byte to map; page aligned
+ * @offset: first byte to map, counted from the start of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  * @peer: result of vgpu_peer_find() for a BO of another GPU; VGPU_PEER_NONE if the GPU of @vm
@@ -502,8 +503,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
  * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation. On
- * return the GPU does not reach the pages. The function does not mark the mappings as moved,
- * because the BO moves before entries are written again, and that move marks them.
+ * return the GPU does not reach the pages. The function does not mark the mappings as moved: the
+ * BO moves before new entries are written, and this move marks the mappings.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {
@@ -520,7 +521,8 @@ void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
  * vgpu_vm_bo_move_later() - mark the entries of a BO as stale
  * @bo: BO, its reservation held
  *
- * Called by mm/, before a move that runs after the users of the BO.
+ * Called by mm/ before it queues a move of the BO. The move will run after the jobs and queues that
+ * use the BO.
  *
  * Context: takes push_lock.
  */
@@ -557,9 +559,9 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * The loop may miss fences that are added during the loop. The move need not depend
-		 * on them, because the jobs of these fences are pushed later, when no entry is
-		 * stale.
+		 * The loop may miss fences that are added during the loop. @job need not depend on
+		 * these fences: their jobs are pushed later, and only when the address space has no
+		 * stale entries, so these jobs do not access the BO's old memory.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

@@ -12,8 +12,8 @@
 #include "vgpu_vm_priv.h"
 
 /*
- * Number of pieces in the first BO of an address space. A mapping needs at least 4 tables, one of
- * each level.
+ * Number of pieces in the first BO of an address space. The first mapping needs at least 4 pieces,
+ * for one table of each level. The other pieces are for the tables of a few more mappings.
  */
 #define POOL_PIECES_FIRST	16u
 /* Number of pieces in each later BO of an address space. */
@@ -153,7 +153,7 @@ void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_pool_take_idle() - remove the BOs without tables from the pool
+ * vgpu_vm_pool_take_idle() - take BOs that hold no tables out of the pool
  * @vm: address space, alloc_lock held
  * @idle: list that receives the BOs, for vgpu_vm_pool_delete()
  */

@@ -178,7 +178,10 @@ static inline bool vgpu_vbo_has_entries(const struct vgpu_vm_bo *vbo)
 	return !vbo->moved || vbo->stale;
 }
 
-/* Returns true if @vbo is a mapping by address in @vm, and not a mapping of KFD. */
+/*
+ * Returns true if @vbo is a mapping in @vm that GEM_VA has made (a mapping by address), and not one
+ * that KFD has made by vgpu_vm_bo_claim().
+ */
 static inline bool vgpu_vbo_is_va(const struct vgpu_vm_bo *vbo,
 				  const struct vgpu_vm *vm)
 {

@@ -18,7 +18,10 @@ static struct vgpu_vm_bo *vm_next_vbo(struct vgpu_vm *vm, u64 page)
 	return node ? container_of(node, struct vgpu_vm_bo, pages) : NULL;
 }
 
-/* Mark all mappings of BOs as moved, since the caller rebuilds the tables without entries. */
+/*
+ * Mark all mappings of BOs as moved. The caller then rebuilds the tables, but maps no BO. The mark
+ * makes the next vgpu_vm_update_moved() write the entries of the BOs.
+ */
 static void vm_forget_entries(struct vgpu_vm *vm)
 {
 	struct vgpu_vm_bo *vbo;

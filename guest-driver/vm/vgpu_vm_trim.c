@@ -2,11 +2,11 @@
 /*
  * Frees empty page tables some time after they became empty.
  *
- * A notifier that empties a table only puts the table on a list (vgpu_pt.empty). The worker
- * trim_work() removes the listed tables from the tree TRIM_DELAY later; an allocation of tables
- * removes them earlier, before it takes more VRAM. After one TLB flush for all removed tables, the
- * memory of these tables becomes free pieces of the pool. The worker then frees the BOs of the
- * pool in which all pieces are free.
+ * A notifier that empties a table only puts the table on a list (vgpu_pt.empty). After TRIM_DELAY,
+ * the worker trim_work() removes the listed tables from the tree. An allocation of tables removes
+ * them earlier, before it takes more VRAM. After one TLB flush for all removed tables, the memory
+ * of these tables becomes free pieces of the pool. If a BO of the pool then has only free pieces,
+ * the worker frees the BO.
  *
  * Tables for the pages of a mapping are not removed. While any table is reserved
  * (vgpu_vm_reserve_tables()), no table is removed.

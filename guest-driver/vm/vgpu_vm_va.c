@@ -83,7 +83,7 @@ int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_va);
 
 /**
- * vgpu_vm_bo_unmap_all() - remove all mappings by address of a BO
+ * vgpu_vm_bo_unmap_all() - remove all of a BO's mappings that GEM_VA has created
  * @vm: address space, va_lock held
  * @bo: BO, its reservation held
  *
@@ -107,11 +107,11 @@ void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_all);
 
 /**
- * vgpu_vm_bo_count() - count a BO's mappings by address
+ * vgpu_vm_bo_count() - count a BO's mappings that GEM_VA has created
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Return: the number of the BO's mappings in @vm, without mappings of KFD.
+ * Return: the number of these mappings in @vm. Mappings that KFD has created are not counted.
  */
 unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
 {
@@ -197,9 +197,10 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * Write the entries of @vbo near one of its ends again, so that no fragment of @vbo covers the
- * pages next to this end, which are about to be cleared. @page is the first page of @vbo or
- * the page after its last page.
+ * The caller has cut a mapping at the start of @page, and @vbo is a part that stays. @page is the
+ * first page of @vbo or the page after the last page of @vbo. Write those entries of @vbo again
+ * that are near the cut. The old entries may have fragments that extend across the cut, to pages
+ * that are about to be cleared. The new fragments end at the cut.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -226,10 +227,10 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Stale entries can be cleared here, because no job or queue uses them. In an address space
-	 * of the render node the caller has waited for all jobs; in one of KFD, for the moves,
-	 * before which the queues were evicted. The entries of pages that stay mapped are written
-	 * again before the next job or queue runs.
+	 * Clear stale entries here, because no job or queue uses them. In an address space of the
+	 * render node, the caller has waited for all jobs. In an address space of KFD, the queues
+	 * were evicted before the BO's moves, and the caller has waited for these moves. The
+	 * entries of pages that stay mapped are written again before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -258,8 +259,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * After the unlock a fault or SET_ATTR may create an SVM range at the removed pages
-	 * (vgpu_vm_va_busy()) and write the entries of this range.
+	 * The pages are cleared before the unlock. After the unlock, a fault or SET_ATTR may create
+	 * an SVM range at these pages (vgpu_vm_va_busy()) and write the entries of this range.
+	 * Clearing the pages later would remove the entries of the SVM range.
 	 */
 	mutex_unlock(&vs->alloc_lock);
 	if (!head && !tail)
@@ -267,10 +269,11 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 }
 
 /**
- * vgpu_vm_clear_mappings() - remove all mappings by address in a range
+ * vgpu_vm_clear_mappings() - remove all mappings that GEM_VA has created in a range
  * @vm: address space. The caller holds va_lock and the reservations of all BOs that are mapped in
  *      the range (vgpu_vm_lock_range()). In an address space of the render node, the caller has
- *      waited for all jobs; in one of KFD, for the moves of these BOs
+ *      waited for all jobs. In an address space of KFD, the caller has waited for the moves of
+ *      these BOs
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Updates the mappings by address (vgpu_vm_va.c) that the render node has created in address spaces
- * of KFD, beside KFD's own mappings. Queues may run at any time, so the ioctl that creates a
- * mapping writes the entries of the mapping before it returns to user space.
+ * Updates the mappings that GEM_VA, an ioctl of the render node, has created in address spaces of
+ * KFD. (vgpu_vm_va.c calls them mappings by address.) KFD's own mappings in these address spaces
+ * are left alone. Queues may run at any time, so GEM_VA writes the entries of a new mapping before
+ * it returns to user space.
  */
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
 /**
- * vgpu_vm_bo_update_all() - write the entries of a BO's mappings by address
+ * vgpu_vm_bo_update_all() - write missing and stale page-table entries of a BO
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Writes the entries of mappings that have none, or stale ones. Skips KFD's own mappings. Waits
- * for the BO's moves and clears.
+ * Updates only the mappings of @bo in @vm that GEM_VA has created, and not those that KFD has
+ * created. Skips a mapping if its entries are up to date (vgpu_vm_bo.moved is false). Before a
+ * write, waits for the moves and clears of @bo.
  *
  * Return: as vgpu_vm_bo_update().
  */
@@ -33,12 +35,12 @@ int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vm_has_va() - whether an address space has mappings by address
+ * vgpu_vm_has_va() - whether GEM_VA has created mappings in an address space
  * @vm: address space
  *
  * Context: takes alloc_lock.
  *
- * Return: true if @vm has a mapping, of a BO or PRT, that is not a mapping of KFD.
+ * Return: true if @vm has a mapping that KFD has not created: a mapping of a BO or a PRT mapping.
  */
 bool vgpu_vm_has_va(struct vgpu_vm *vm)
 {

@@ -33,7 +33,10 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* Engine that runs page-table jobs, moves into VRAM and clears. Moves out of VRAM use engine 0. */
+/*
+ * SDMA engine for page-table jobs. The same engine clears BOs and copies BOs into VRAM; engine 0
+ * copies BOs out of VRAM.
+ */
 #define PT_ENGINE	(VGPU_NUM_SDMA - 1)
 
 static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
@@ -175,7 +178,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
 
 /**
  * vgpu_vm_flush() - flush the TLB entries of an address space
- * @vm: address space; the function does nothing if it has no VMID and run lists do not name it
+ * @vm: address space
+ *
+ * Does nothing if @vm has no VMID and no run list names @vm.
  *
  * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
  * device takes: see vgpu_gmc_flush_tlb(). pt_lock may be held.
@@ -195,7 +200,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
 
-/* Make entries that the CPU wrote visible to the device, and update the counters. */
+/* Update the counters. If the CPU has written entries, let the device see them by an HDP flush. */
 static void vm_flush_writes(struct vgpu_vm *vm)
 {
 	struct vgpu_pt *pt = &to_vm_state(vm)->pt;
@@ -217,8 +222,9 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * @vm: address space, pt_lock held
  *
  * SDMA writes the entries until vgpu_vm_publish(), or until the caller clears
- * vgpu_vm_state.by_sdma. The caller writes only entries that map memory, because the device
- * may use the previous entries until vgpu_vm_publish().
+ * vgpu_vm_state.by_sdma. Until vgpu_vm_publish(), the device may use the previous entries. The
+ * caller writes only entries that map memory; the CPU writes all entries that unmap memory (see
+ * "two writers" at the top of this file).
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {

@@ -18,8 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDES = {"device": ("qemu-device/",), "driver": ("guest-driver/",)}
-# Files from which no lines are drawn, because they have no behaviour, or because only some test
-# passes cover them.
+# Files from which no lines are drawn, because they have no behaviour, or because only some of
+# the passes (basic, full, long) test them.
 LEFT_OUT = re.compile(r"/tests/|trace|stubs|_print|query|dump|debugfs|/kfd_criu")
 # Statements without effect on the tests: traces, logs, assertions, statistics, the destruction of a mutex, and (on x86)
 # barriers.

@@ -38,9 +38,9 @@
 #define CP_HIQ_PIPE		0
 
 /*
- * Bitmap of the queues of ME 1 that run lists may use: queues 2 to 7 of each pipe. amdgpu
- * keeps queues 0 and 1 of each pipe for the kernel, so run lists have as many queues as on
- * an MI210.
+ * Bitmap of the queues of ME 1 that run lists may use: queues 2 to 7 of each pipe. Queues 0
+ * and 1 stay unused, because amdgpu keeps them for the kernel. So user space gets as many
+ * hardware queues as from amdgpu on an MI210.
  */
 #define CP_USER_HQDS		0xfcfcfcfcu
 static_assert(HWEIGHT32(CP_USER_HQDS) == VGPU_CP_NUM_USER_QUEUES);
@@ -338,16 +338,19 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
  *
  * On return queues that are not in the list are unmapped, and their MQDs hold their state.
  * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs,
- * the function waits for the reset, because until then the CP may run removed queues, whose
- * memory the caller frees after this call. The wait cannot deadlock, because the recovery
- * takes no lock of kfd/.
+ * the function waits for the reset. Until the reset the CP may run queues that are not in the
+ * list, and the caller frees the memory of these queues after this call. The wait cannot
+ * deadlock, because the recovery takes no lock of kfd/.
  *
  * Context: sleeps, does not allocate.
  *
- * Return: 0, also if the list was only stored during a reset or the device has vanished;
- * -EINVAL if the list is too long; -EAGAIN, with nothing stored, if vgpu_cp_lost() is not @lost
- * any more: the list may have queues whose state is lost, so the caller builds it again; -ETIME
- * if the CP hung and has been reset or given up.
+ * Return:
+ * * 0: the queues of the list run; or the list was only stored, because the CP is stopped
+ *   during a reset or was given up; or the device has vanished
+ * * -EINVAL: the list is too long
+ * * -EAGAIN: vgpu_cp_lost() has changed since the caller read @lost. The list was not stored.
+ *   It may have queues that lost their state, so the caller builds the list again
+ * * -ETIME: the CP hung, and has been reset or given up
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost)
 {

@@ -91,7 +91,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_queue);
 
 /**
  * vgpu_mqd_write() - set a register in an MQD
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @reg: offset of the register from CP_MQD_BASE_ADDR
  * @value: value that the CP loads into the register when it maps the queue
  */
@@ -102,7 +102,7 @@ void vgpu_mqd_write(__le32 *mqd, u32 reg, u32 value)
 
 /**
  * vgpu_mqd_write64() - set a pair of registers in an MQD
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @lo: the lower register of the two
  * @value: value of the pair
  */
@@ -172,7 +172,7 @@ static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
 
 /**
  * vgpu_mqd_set_ring() - set the ring and the priority of a queue
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @regs: settings of the queue; ring_va, ring_bytes, aql and priority are used
  *
  * Packets that have not been executed stay pending if they fit into the new ring.
@@ -199,7 +199,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_ring);
 /**
  * vgpu_mqd_set_cu_mask() - set the compute units on which a queue's shaders may
  * run
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @se_mask: for each shader engine, one bit for each compute unit
  */
 void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE])
@@ -213,7 +213,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_cu_mask);
 
 /**
  * vgpu_mqd_set_gws() - set the wave distribution of a queue for global wave sync
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @gws: the queue uses global wave sync
  *
  * Global wave sync needs all waves of the queue resident at the same time. So the waves are
@@ -231,7 +231,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_gws);
 
 /**
  * vgpu_mqd_saved() - get the layout of a queue's context save area
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @saved: receives the offsets and sizes
  */
 void vgpu_mqd_saved(const __le32 *mqd, struct vgpu_cp_saved *saved)
@@ -252,7 +252,7 @@ static u64 mqd_read64(const __le32 *mqd, u32 lo)
 
 /**
  * vgpu_mqd_get_state() - get the progress of a queue
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @state: receives the state
  */
 void vgpu_mqd_get_state(const __le32 *mqd, struct vgpu_mqd_state *state)
@@ -274,7 +274,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
 
 /**
  * vgpu_mqd_set_state() - let a queue continue from the state of another queue
- * @mqd: MQD, VGPU_CP_MQD_BYTES, of a queue that is not mapped; initialised by vgpu_mqd_init()
+ * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes; initialised by vgpu_mqd_init()
  * @state: state of the other queue; comes from user space and is not trusted
  *
  * The state contains neither VMID nor privilege, and the page tables of the process translate

@@ -105,11 +105,11 @@ void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p)
 }
 
 /**
- * vgpu_cp_print_list() - print the run list
- * @vdev: device
- * @p: output
+ * vgpu_cp_print_list() - print the dwords of the newest run list in hexadecimal
+ * @vdev: device; during a reset the list is printed although it does not run
+ * @p: output; gets nothing if the list is empty
  *
- * Context: sleeps.
+ * Context: sleeps; takes vgpu_cp.lock.
  */
 void vgpu_cp_print_list(struct vgpu_device *vdev, struct drm_printer *p)
 {

@@ -54,7 +54,7 @@ struct vgpu_cp_queue_regs {
  * struct vgpu_cp_saved - layout of a queue's context save area, in bytes
  * @stack_offset: start of the control stack
  * @stack_bytes: length of the control stack
- * @wave_offset: end of the saved waves, which start at the end of the control stack
+ * @wave_offset: end of the saved waves. The first saved wave follows the control stack
  * @wave_bytes: length of the saved waves
  */
 struct vgpu_cp_saved {

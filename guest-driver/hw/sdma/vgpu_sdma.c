@@ -142,9 +142,10 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * vgpu_sdma_ring_poll() - signal finished jobs without an interrupt
  * @ring: ring
  *
- * A job writes its number to memory before its polls. So the job whose number is in memory
- * may still be blocked at its polls by a fault. Earlier jobs have passed their polls: if VMID 0
- * may have had a fault, only the earlier jobs are signalled.
+ * A job ends with a FENCE packet, which writes the number of the job to memory (@ring->fence_wb),
+ * and two polls, which block the ring after a fault. So a fault may still block the last job
+ * that has written its number. All earlier jobs have passed their polls. If VMID 0 may have
+ * had a fault, the function signals only these earlier jobs.
  *
  * Context: any.
  */
@@ -203,9 +204,10 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
  * The function holds fence_lock over both steps. The recovery rings the doorbell under the
  * same lock, so the last doorbell carries the highest write pointer.
  *
- * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock. The
- * reset has changed vram_epoch before this call. So the call ends every pending job that was
- * added with the old epoch, and no job with the old epoch is added after the call.
+ * After a loss of VRAM the reset changes vram_epoch, and then calls vgpu_sdma_ring_unpark(),
+ * which ends all pending jobs under fence_lock. So vgpu_sdma_ring_unpark() ends every job that
+ * was added with the old epoch. No job with the old epoch is added later, because this function
+ * compares the epochs under fence_lock.
  *
  * If the job is not added, wptr returns to the end of the last submitted job. Otherwise the
  * engine would run the packets later, when their memory may have been freed.
@@ -350,8 +352,8 @@ static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 }
 
 /*
- * A bad packet stopped a queue of the engine. If the entry has VMID 0, the queue is the
- * kernel's ring.
+ * Handle the interrupt entry @iv of a bad packet, which stopped a queue of the engine. If @iv
+ * has VMID 0, this queue is the kernel's ring.
  */
 static void sdma_illegal(struct vgpu_device *vdev,
 			 const struct vgpu_iv_entry *iv, void *arg)
@@ -471,7 +473,7 @@ static void ring_fini(struct vgpu_sdma_ring *ring)
 	dma_free_coherent(dev, SDMA_RING_BYTES, ring->ring, ring->ring_dma);
 }
 
-/* Initialise the members that every engine uses. */
+/* Initialise the members that every engine needs, even if it has no ring of the kernel. */
 static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 			unsigned int engine)
 {
@@ -583,8 +585,8 @@ err:
  * vgpu_sdma_fini() - stop the engines
  * @vdev: device
  *
- * The CPU executes jobs that are still pending. The fence of a pending job that the CPU cannot
- * execute signals with -ENODEV.
+ * The CPU executes jobs that are still pending. If the CPU cannot execute a job, the fence of
+ * this job signals with -ENODEV.
  */
 void vgpu_sdma_fini(struct vgpu_device *vdev)
 {

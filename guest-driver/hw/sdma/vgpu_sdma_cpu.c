@@ -270,8 +270,9 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 		return -ENODEV;
 
 	/*
-	 * A reset between two packets does no harm: either VRAM keeps the data that the earlier
-	 * packets wrote, or all content of VRAM is lost.
+	 * A reset may occur between two packets. If VRAM keeps its content, it also keeps the
+	 * data that the earlier packets wrote. If VRAM loses its content, the recovery marks all
+	 * BOs in VRAM as lost, so this function need not repeat the earlier packets.
 	 */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);

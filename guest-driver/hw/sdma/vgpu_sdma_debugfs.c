@@ -7,9 +7,12 @@
 #include "vgpu_sdma_priv.h"
 
 /**
- * vgpu_sdma_print_fences() - print the numbers of the finished, submitted and pending jobs
+ * vgpu_sdma_print_fences() - print how far the jobs of each kernel ring are
  * @vdev: device
  * @p: output
+ *
+ * For each ring, prints the sequence number of the last finished job, of the last submitted
+ * job, and of the first and the last pending job. Also prints how many jobs are pending.
  */
 void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p)
 {

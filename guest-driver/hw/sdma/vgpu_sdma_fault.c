@@ -19,9 +19,11 @@
  *
  * STATUS latches the first fault of any VMID. This file clears the fault of a user, so that
  * the fault blocks the kernel's ring only until its interrupt is handled. But a fault of
- * VMID 0 may have followed the user's fault. STATUS does not show the VMID of that second
- * fault; only the interrupt entry of the second fault does. The device writes that entry
- * while it changes STATUS. So this file does these steps:
+ * VMID 0 may have followed the user's fault, and the clear removes both from STATUS. STATUS
+ * shows only the VMID of the first fault. The VMID of the second fault is in its interrupt
+ * entry. The device changes STATUS and writes the interrupt entry in one step, so the entries
+ * of all cleared faults are in the interrupt ring after the clear. This file does these
+ * steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
@@ -57,13 +59,16 @@ static bool status_is_kernels(u32 status)
 }
 
 /**
- * vgpu_sdma_fault_state() - whether the job whose number is in memory may count as done
+ * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
+ *
+ * A job writes its number to vgpu_sdma_ring.fence_wb before the polls at which a fault blocks
+ * it. The last job that has written its number counts as done only if the state is
+ * VGPU_FAULT_NONE or VGPU_FAULT_USERS.
  *
  * Context: any.
  *
- * Return: the state of faults. In the states VGPU_FAULT_NONE and VGPU_FAULT_USERS the job whose
- * number is in memory (fence_wb) counts as done.
+ * Return: the state.
  */
 enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 {
@@ -123,7 +128,10 @@ static void vgpu_sdma_suspect(struct vgpu_device *vdev)
 	}
 }
 
-/* Clear the latched fault of a user. Any context. */
+/*
+ * Clear the latched fault if its VMID is not 0 (a fault of user space). If its VMID is 0,
+ * request a recovery. Any context.
+ */
 static void fault_forget(struct vgpu_device *vdev)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
@@ -152,9 +160,11 @@ static void fault_forget(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_fault_work() - clear faults of users that were latched without an
- * interrupt
+ * vgpu_sdma_fault_work() - handle a fault that was latched without an interrupt entry
  * @work: vgpu_hw_state.fault_work
+ *
+ * Such a fault occurs if a packet of user space faults on many pages: only the first fault of
+ * the packet raises an entry.
  *
  * Context: work item; sleeps.
  */
@@ -174,7 +184,8 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @arg: unused
  *
  * VMID 0 does not retry, so an entry of VMID 0 with the retry bit is spurious. The entry still
- * occupies a slot of the retry CAM. The recovery rewrites the GART, then acknowledges the slot.
+ * occupies a slot of the retry CAM. For such an entry the function requests a recovery of the
+ * GART. The recovery writes the GART's table again, and then acknowledges the slot.
  *
  * Context: hard interrupt.
  */

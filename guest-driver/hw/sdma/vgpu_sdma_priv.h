@@ -42,14 +42,14 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  *        may hold any of their own locks when @lock is taken
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
  *              and @done; also the lock of the dma_fences. Taken in hard interrupt context
- * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts
- *            the ring: recovery, @watchdog or removal. Protects @scratch. Fences depend on
- *            the holder, so the holder does not allocate with reclaim
+ * @end_lock: A thread holds it to end pending jobs of a frozen ring, and to restart the ring.
+ *            The recovery, @watchdog and the removal do so. Protects @scratch. Fences depend
+ *            on the holder, so the holder does not allocate with reclaim
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user queues'
  *            registers
  * @pending: list of struct vgpu_sdma_fence that have not signalled, oldest first
- * @ended_ops: operations of fences that have signalled; part of the kernel, not of this
- *             module
+ * @ended_ops: operations that a fence gets when it has signalled. A signalled fence may
+ *             outlive this module, so these operations are part of the kernel instead
  * @space: woken when @done advances and when the ring goes down
  * @watchdog: detects an engine that makes no progress
  * @seen_seqno: number of the oldest pending job at the last run of @watchdog

@@ -21,10 +21,10 @@
  * After a fault of VMID 0 the engine itself works. So a soft recovery parks and unparks
  * only the kernel's ring, and user queues keep running.
  *
- * A job of plain copies, fills and page-table writes is run again: after the first failure
- * by the engine, after the second by the CPU. Any other job ends with an error, unless its
- * only failure was one fault of VMID 0: the engine then runs the job again. No later job has
- * started when the job is run again.
+ * If a job consists of plain copies, fills and page-table writes, it is run again. After its
+ * first failure the engine runs it again. After its second failure the CPU executes it. Any
+ * other job ends with an error, unless its only failure was one fault of VMID 0: the engine
+ * then runs the job again. No later job has started when the job is run again.
  *
  * Fences depend on the functions of this file, so these functions do not allocate.
  */
@@ -38,7 +38,10 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 
-/* After this number of resets of an engine without a finished job, the device is reset. */
+/*
+ * Limit of vgpu_sdma_ring.resets, the number of engine resets since a job last finished. At the
+ * limit the device is reset instead of the engine.
+ */
 #define SDMA_MAX_RESETS		4u
 /* After this number of failures of the engine in one job, the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
@@ -143,10 +146,14 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	ring_look_for_fault(ring);
 
 	/*
-	 * Do not poll a frozen ring. A reset clears the latched fault, so a job that the fault
-	 * blocked at its polls would count as done before it has run again. The ring is frozen
-	 * before the reset starts, and the reset waits for vgpu_io_end(). So if the ring is not
-	 * frozen here, no reset clears the fault during the poll.
+	 * Do not call vgpu_sdma_ring_poll() for a frozen ring. A fault of VMID 0 may block a job
+	 * that has written its number to memory already. While the fault is latched,
+	 * vgpu_sdma_ring_poll() does not count this job as done. But a reset clears the fault.
+	 * After the reset, vgpu_sdma_ring_poll() would count the job as done, although the job
+	 * must run again.
+	 *
+	 * The ring is frozen before the reset starts, and the reset waits for vgpu_io_end(). So if
+	 * the ring is not frozen here, no reset clears the fault during vgpu_sdma_ring_poll().
 	 */
 	vgpu_io_begin(vdev);
 	if (!READ_ONCE(ring->frozen))
@@ -303,7 +310,7 @@ static void ring_take_down(struct vgpu_sdma_ring *ring)
  * vgpu_sdma_ring_down() - stop the kernel's ring of an engine for good
  * @ring: ring
  *
- * The CPU executes the pending jobs. The fence of a pending job that the CPU cannot execute
+ * The CPU executes the pending jobs. If the CPU cannot execute a job, the fence of this job
  * signals with -ENODEV. The CPU executes later jobs at submission.
  *
  * Context: sleeps.
@@ -381,8 +388,8 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
  * vgpu_sdma_park() - stop all queues of an engine before a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @dead: receives a bitmap of the user queues in which the engine hangs, or that stopped on
- *        an error
+ * @dead: receives a bitmap of user queues: queues that do not stop (the engine hangs in
+ *        them), and queues that had stopped on an error before
  *
  * Until vgpu_sdma_unpark() no job is signalled, and loads and unloads of user queues only
  * change vgpu_sdma_ring.rlc.
@@ -403,9 +410,9 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Decide whether the job in which the engine failed is run again by the engine, executed by
- * the CPU, or ended with an error. If the only failure was one fault of VMID 0, any job is
- * run again: the fault is an error of the GART's table and not of the job.
+ * The engine failed in the job of @fence, or VMID 0 had a fault. Decide whether the engine runs
+ * the job again, the CPU executes it, or it ends with an error. After only one fault of VMID 0
+ * the engine runs any job again, because the GART's table was wrong and not the job.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)

@@ -33,8 +33,7 @@ static_assert(VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS <=
 static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
 
 /**
- * struct sched_stub - stub of a scheduler, to which the fences of a job point after the
- * job has ended
+ * struct sched_stub - substitute for the scheduler in the fences of jobs that have ended
  * @sched: only the name is set
  * @name: name of the scheduler
  *
@@ -209,7 +208,10 @@ static void ring_drain(struct vgpu_sdma_ring *ring)
 
 /**
  * vgpu_sdma_drain() - wait until the kernel's rings are empty
- * @vdev: device; recoveries work, so that even the jobs of a failing engine end
+ * @vdev: device
+ *
+ * The jobs of a failing engine end, too, because the recovery runs them again or ends them with
+ * an error.
  *
  * Context: sleeps.
  */

@@ -21,7 +21,7 @@ struct vgpu_sdma_job {
 };
 
 /**
- * struct vgpu_sdma_job_ops - functions of the job's owner that a scheduler calls
+ * struct vgpu_sdma_job_ops - functions by which a scheduler calls the owner of a job
  * @prepare: returns a fence to wait for, or NULL if the job may run. The member may be NULL
  * @run: submits the job to the ring. Returns the ring's fence, or an ERR_PTR, which
  *       becomes the error of the job

@@ -42,7 +42,7 @@ struct kfd_cp_error {
 };
 
 /**
- * struct kfd_interrupts - work items that a GPU's interrupt handlers queue
+ * struct kfd_interrupts - work items for the interrupt handlers of a GPU
  * @node: the GPU
  * @cp_errors: FIFO from kfd_cp_bad_packet() to @cp_error_work
  * @cp_error_work: stops the queues of @cp_errors

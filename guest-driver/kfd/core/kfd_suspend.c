@@ -48,9 +48,9 @@ static void kfd_process_resume(struct kfd_process *p)
  * @frozen: true if user space is frozen; if false, running processes may move SVM pages to VRAM
  *          again
  *
- * Takes the queues of every process that has state on the GPU off all GPUs, and migrates SVM pages
- * from this GPU's VRAM to system memory. The caller must call kfd_resume() later, even if this
- * function returned an error.
+ * If a process has state on the GPU, the function takes all queues of the process off the hardware,
+ * also on other GPUs. The function then migrates SVM pages from this GPU's VRAM to system memory.
+ * The caller must call kfd_resume() later, even if this function returned an error.
  *
  * Context: takes kfd_process.mutex. Sleeps.
  *

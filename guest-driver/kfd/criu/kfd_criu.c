@@ -9,9 +9,11 @@
  *
  * All callers need a capability (kfd_ioctl_criu()). The process itself or its tracer calls
  * PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process itself calls RESTORE; any process may call
- * RESUME. A RESTORE that fails removes the objects that it has created. Address spaces and
- * doorbells stay, because other code reads the pointers to them without a lock. After such a
- * failure, RESTORE cannot be tried again in the same process, because it still has these objects.
+ * RESUME.
+ *
+ * A failed RESTORE removes the objects that it has created, except address spaces and doorbells.
+ * These stay, because other code reads the pointers to them without a lock. A second RESTORE in the
+ * same process then fails, because RESTORE requires a process without address spaces and doorbells.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>
@@ -62,11 +64,12 @@ void kfd_criu_unpause(struct kfd_process *p)
 }
 
 /**
- * kfd_criu_owner_ends() - let a paused process run when the process that paused it exits
- * @mm: address space of the process that opened the file of /dev/kfd
- * @owner: files_struct of the exiting process, which is closing the file
+ * kfd_criu_owner_ends() - end the pause of a process when the pausing process exits
+ * @mm: address space of the process that opened a file of /dev/kfd
+ * @owner: files_struct of the exiting process
  *
- * Does nothing unless @owner has paused the process of @mm.
+ * Called when the exiting process closes the file. If the exiting process has paused the process of
+ * @mm, the process of @mm runs again. Otherwise the function does nothing.
  *
  * Context: takes kfd_process.mutex of the process of @mm. Sleeps.
  */
@@ -188,8 +191,8 @@ static int criu_op_unpause(struct kfd_process *p)
 }
 
 /*
- * Create the SVM ranges whose attributes RESTORE stored, then check that each queue has its context
- * save area. After an error, user space may call RESUME again.
+ * Create the SVM ranges from the attributes that RESTORE has stored. Then check that each queue has
+ * its context save area. After an error, user space may call RESUME again.
  */
 static int criu_resume_ranges(struct kfd_process *p)
 {

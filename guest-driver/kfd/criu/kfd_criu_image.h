@@ -2,9 +2,9 @@
 /*
  * Defines the layout of the private data of AMDKFD_IOC_CRIU_OP, the checkpoint of a process.
  *
- * The private data is a head, followed by arrays of devices, BOs, queues, events and SVM
- * ranges, whose lengths are in the head. Objects refer to a device by its index in the array of
- * devices. RESTORE gets the private data from user space and checks each field.
+ * The private data is a head, followed by five arrays: devices, BOs, queues, events and SVM ranges.
+ * The head has the length of each array. Objects refer to a device by the device's index in the
+ * array of devices. RESTORE gets the private data from user space and checks each field.
  */
 #ifndef KFD_CRIU_IMAGE_H
 #define KFD_CRIU_IMAGE_H
@@ -93,7 +93,7 @@ struct kfd_criu_device {
 };
 
 /**
- * struct kfd_criu_bo - the state of a BO that has no field in struct kfd_criu_bo_bucket
+ * struct kfd_criu_bo - state of a BO, in addition to the fields of struct kfd_criu_bo_bucket
  * @user_addr: for a userptr BO, the address of its memory; otherwise 0
  * @mapped: mask of the devices that map the BO, by index in the array of devices
  * @id: low half of the BO's handle

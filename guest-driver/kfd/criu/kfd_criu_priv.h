@@ -27,15 +27,19 @@ u64 kfd_criu_objects(const struct kfd_criu_head *h);
 struct kfd_criu_image kfd_criu_image_of(void *data);
 void kfd_criu_free(struct kfd_criu_buffers *b);
 /*
- * Fill @h with the number of objects to save. Returns 0; -EBUSY if the process is debugged;
- * -EOPNOTSUPP if the process has memory that cannot be saved (both logged); -ENOMEM if the
- * private data exceeds KFD_CRIU_MAX_BYTES; -ESRCH if the process's address space has ended.
+ * Fill @h with the number of objects to save. Returns:
+ *
+ * - 0
+ * - -EBUSY (logged) if the process is debugged
+ * - -EOPNOTSUPP (logged) if the process has memory that cannot be saved
+ * - -ENOMEM if the private data exceeds KFD_CRIU_MAX_BYTES
+ * - -ESRCH if the process's address space has ended
  */
 int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h);
 /*
- * Add a reason to keep the process's queues off the hardware of each GPU
- * (kfd_process_device.evicted), and set kfd_process.criu_state to @state. Returns 0 or -ETIME.
- * kfd_criu_unpause() undoes both.
+ * Keep the process's queues off the hardware: increment kfd_process_device.evicted on each GPU.
+ * Set kfd_process.criu_state to @state. Returns 0, or -ETIME if a queue did not stop in time. Both
+ * changes are made even if the result is -ETIME. kfd_criu_unpause() undoes both changes.
  */
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why);

@@ -254,8 +254,8 @@ static int criu_copy_in(struct kfd_criu_buffers *b,
 		return PTR_ERR(buf);
 	b->data = buf;
 	/*
-	 * This check limits args->num_devices and args->num_bos, with which the arrays below are
-	 * allocated: the private data has an element for each device and BO.
+	 * This check limits the size of the arrays below: the private data has an element for each
+	 * device and BO, and args->priv_data_size is at most KFD_CRIU_MAX_BYTES.
 	 */
 	if (!criu_head_ok(b->data, args))
 		return -EINVAL;
@@ -286,8 +286,8 @@ int kfd_criu_restore(struct kfd_process *p,
 	    args->priv_data_size < sizeof(struct kfd_criu_head))
 		return -EINVAL;
 	/*
-	 * Reject a tracer, because file descriptors and user addresses belong to the calling
-	 * process.
+	 * Reject a tracer of @p. The file descriptors and user addresses in @args are looked up in
+	 * the calling process, but RESTORE needs those of @p.
 	 */
 	if (p->mm != current->mm)
 		return -EINVAL;

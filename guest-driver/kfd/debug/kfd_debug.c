@@ -359,8 +359,8 @@ int kfd_dbg_device_init(struct kfd_process_device *pdd)
 
 /**
  * kfd_dbg_device_fini() - undo kfd_dbg_device_init()
- * @pdd: GPU state of a process that has no references, or for which kfd_process_hash() was
- *       never called
+ * @pdd: state of the process on the GPU; either the process has no references any more, or
+ *       kfd_process_hash() was never called for the process
  */
 void kfd_dbg_device_fini(struct kfd_process_device *pdd)
 {

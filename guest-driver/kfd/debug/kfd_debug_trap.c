@@ -31,8 +31,9 @@ bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 }
 
 /*
- * Return the file of @fd, with a reference taken, if a byte can be written to it without
- * blocking: a pipe, FIFO or socket that is open for writing. Otherwise return NULL.
+ * Return the file of @fd, with a reference taken, if the file is a pipe, FIFO or socket, and is
+ * open for writing. Otherwise return NULL. A write to a file of these types with IOCB_NOWAIT never
+ * blocks: if the file is full, the write fails.
  */
 static struct file *kfd_dbg_get_file(u32 fd)
 {
@@ -203,9 +204,11 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
  *
  * Context: no locks are held.
  *
- * Return: 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES; -EINVAL if @target
- * is not debugged, or the operation is unknown; -EPERM if the operation needs the runtime of
- * @target, which is not enabled; or an error of the operation.
+ * Return:
+ * * 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES
+ * * -EINVAL: @target is not debugged, or the operation is unknown
+ * * -EPERM: the operation needs an enabled runtime, but the runtime of @target is not enabled
+ * * an error of the operation
  */
 int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,
 		 struct kfd_ioctl_dbg_trap_args *args)

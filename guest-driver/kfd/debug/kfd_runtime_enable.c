@@ -14,12 +14,14 @@
 				 KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK)
 
 /**
- * kfd_runtime_enabled() - whether RUNTIME_ENABLE has enabled the process's runtime
+ * kfd_runtime_enabled() - whether a process has registered its runtime for debuggers
  * @p: process
+ *
+ * RUNTIME_ENABLE and RESTORE of CRIU change the result; both hold kfd_process.mutex.
  *
  * Context: any.
  *
- * Return: true if the runtime is enabled.
+ * Return: true after RUNTIME_ENABLE has enabled the runtime, until a call disables the runtime.
  */
 bool kfd_runtime_enabled(struct kfd_process *p)
 {

@@ -7,10 +7,10 @@
  * further event. A signal of an auto-reset event is consumed by all calls that wait for the
  * event or, if no call waits, by the next call that names the event.
  *
- * A call may name an event more than once in its array. Each element of the array has its own
- * entry, but only the call's first entry for an event is in the event's list. This entry counts the
- * signals for all of the call's entries for the event. So the list has one entry for each waiting
- * call, and a signal wakes each call at most once.
+ * Each element of the call's array has its own struct kfd_wait_entry. If several elements name the
+ * same event, only the first of their entries is in the event's list. This first entry also counts
+ * the event's signals for the other entries. So the list has one entry for each waiting call, and a
+ * signal wakes each call at most once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -34,16 +34,16 @@
 struct kfd_wait;
 
 /**
- * struct kfd_wait_entry - an element of the array of events of a WAIT_EVENTS call
- * @wait: the call
- * @first: first entry of the call for the same event, which may be this entry; NULL before the
- *         event was looked up
+ * struct kfd_wait_entry - an element of WAIT_EVENTS's array; each element names an event
+ * @wait: the call of WAIT_EVENTS
+ * @first: the call's first entry that names the same event; may point to this entry. NULL before
+ *         the event was looked up
  * @seen: value of @first->sets when this entry was added
  * @set: the event was already signalled when this entry was added
  * @wants_age: report the event's age to user space
- * @took: the event has satisfied at least one of the call's entries for the event
+ * @took: the event has satisfied at least one entry of the call
  * @sets: number of signals of the event since the entry was added
- * @pending: number of the call's entries for the event that are not satisfied yet
+ * @pending: how many entries of the call name the event and are not satisfied yet
  * @link: link in kfd_event.waits, while @event is not NULL
  * @event: the event; NULL after the event was destroyed
  *
@@ -93,9 +93,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Count @names further entries of the call as satisfied; all of them are for @first's event. If the
- * call waits for no further event, wake the calling thread. The caller holds the lock of
- * kfd_events.all.
+ * Record that the event of @first now satisfies @names more entries of a call of WAIT_EVENTS.
+ * @first->wait describes this call. If the call is satisfied now, wake the thread that made the
+ * call. The lock of kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -140,7 +140,11 @@ void kfd_event_abandon(struct kfd_event *ev)
 	ev->n_waits = 0;
 }
 
-/* Return the call's first entry for event @id, which may be @e, or ERR_PTR(-ENOMEM). */
+/*
+ * @e is an entry for event @id. Return the first entry for this event in the call @e->wait. If
+ * there is none yet, record @e as the first entry and return @e. If memory is short, return
+ * ERR_PTR(-ENOMEM).
+ */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
 	struct kfd_wait *w = e->wait;
@@ -155,9 +159,10 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 }
 
 /*
- * Add @e to the call. @age is the event's age that user space has last seen, or 0 if user space
- * does not use ages. The caller holds the lock of kfd_events.all. Returns 0, or -EINVAL if
- * there is no event @id.
+ * Add @e, an entry for event @id, to a call of WAIT_EVENTS. @e->wait describes this call. @first is
+ * the result of wait_first(). @age is the event's age that user space has last seen, or 0 if user
+ * space does not use ages. The lock of kfd_events.all is held. Returns 0, or -EINVAL if there is no
+ * event @id.
  */
 static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 		    struct kfd_wait_entry *first, u32 id, u64 age)
@@ -213,8 +218,8 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 }
 
 /*
- * Return true if the entry's event was signalled before or since the entry was added. The caller
- * holds the lock of kfd_events.all.
+ * Return true if the event satisfies the entry: the event was already signalled when the entry was
+ * added (kfd_wait_entry.set), or a signal came later. The caller holds the lock of kfd_events.all.
  */
 static bool wait_entry_set(const struct kfd_wait_entry *e)
 {
@@ -280,8 +285,9 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 }
 
 /*
- * Remove the call's entries. If @again is true, the call will be restarted, so repeat the signals
- * of auto-reset events that the call has consumed.
+ * Remove the call's entries. If @again is true, the call will be restarted, and the restarted call
+ * needs the signals that this call has consumed. So if an auto-reset event has satisfied an entry,
+ * signal this event once more.
  */
 static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 {
@@ -350,9 +356,9 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * Return -EIO if an event was destroyed. Exception: if the call waits for any event, and an
-	 * event that precedes the destroyed one in the array was signalled, wait_report() returns
-	 * -EINVAL below.
+	 * Return -EIO if an event was destroyed, with one exception. A call that waits for any
+	 * event may be satisfied by an event before the destroyed event in the array. In this
+	 * case, wait_report() returns -EINVAL for the destroyed event in the loop below.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
@@ -373,11 +379,14 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  *
  * Return:
  * * 0: wait_result is COMPLETE or TIMEOUT
- * * -EINVAL: an event does not exist; or an event was destroyed, and an event before it in the
- *   array satisfies the call
- * * -EIO: an event was destroyed in any other case, or the process is detached
+ * * -EINVAL: an event does not exist when the call reads the array
+ * * -EINVAL: an event was destroyed during the call, the call waits for any event, and an earlier
+ *   event in the array was signalled
+ * * -EIO: an event was destroyed during the call, and the second case of -EINVAL does not apply
+ * * -EIO: the process is detached
  * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
- * * -EFAULT, -ERESTARTSYS
+ * * -EFAULT: the array cannot be read or written
+ * * -ERESTARTSYS: a Linux signal interrupted the wait
  */
 int kfd_ioctl_wait_events(struct kfd_process *p, void *data)
 {

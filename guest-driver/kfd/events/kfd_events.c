@@ -2,11 +2,13 @@
 /*
  * Events of a process.
  *
- * The signal page has a 64-bit slot for each event of type SIGNAL or DEBUG_EVENT. The GPU signals
- * an event by a write to the event's slot and by an interrupt with the event's id. The kernel takes
- * the id as a hint. A slot that does not hold KFD_EVENT_UNSIGNALED is signalled; the kernel sets
- * KFD_EVENT_UNSIGNALED again when it signals the event. If the slot of the id in the interrupt is
- * not signalled, a work item scans all slots.
+ * The signal page has a 64-bit slot for each event of type SIGNAL or DEBUG_EVENT. To signal an
+ * event, the GPU writes the event's slot and raises an interrupt with the event's id. A slot is
+ * signalled if its value is not KFD_EVENT_UNSIGNALED. The kernel sets a signalled slot to
+ * KFD_EVENT_UNSIGNALED again, and signals the event to the waiting calls (kfd_event_set()).
+ *
+ * The kernel takes the id in the interrupt as a hint. If the slot of this id is not signalled, a
+ * work item scans all slots.
  *
  * The interrupt handler also leaves the event to the work item if the lock of kfd_events.all is
  * taken, or if more than KFD_WAKE_AT_ONCE calls wait for the event.
@@ -418,7 +420,8 @@ int kfd_events_make_page(struct kfd_process *p)
  * kfd_events_has_page() - whether a process has a signal page
  * @p: process; kfd_process.mutex is held
  *
- * Return: true if there is a signal page.
+ * Return: true after kfd_events_take_page() or kfd_events_make_page() has succeeded; a process
+ * never loses its signal page.
  */
 bool kfd_events_has_page(const struct kfd_process *p)
 {
@@ -532,9 +535,11 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
 /**
  * kfd_ioctl_create_event() - AMDKFD_IOC_CREATE_EVENT
  * @p: process
- * @data: struct kfd_ioctl_create_event_args. event_page_offset: 0, or the handle of GTT memory
- *        for the signal page; on return, for an event with a slot, the mmap offset of a page that
- *        the kernel has allocated
+ * @data: struct kfd_ioctl_create_event_args
+ *
+ * User space sets event_page_offset to 0, or to the handle of GTT memory for the signal page. If
+ * the event has a slot, the function sets event_page_offset to KFD_MMAP_TYPE_EVENTS. At this mmap
+ * offset, user space can map a signal page that the kernel has allocated.
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *

@@ -18,7 +18,7 @@ int kfd_events_init(struct kfd_process *p);
 void kfd_events_close(struct kfd_process *p);
 void kfd_events_fini(struct kfd_process *p);
 
-/* Signal events whose slots in the signal page the GPU has written. */
+/* Signal events after the GPU has written their slots in the signal page. */
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id);
 void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id);

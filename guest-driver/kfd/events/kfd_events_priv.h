@@ -17,7 +17,7 @@ struct vgpu_bo;
  * @id: id that user space uses; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the
  *      index of the event's slot in the signal page
  * @type: KFD_IOC_EVENT_*
- * @auto_reset: a call of WAIT_EVENTS that consumes a signal clears @signaled
+ * @auto_reset: @signaled is cleared by each call of WAIT_EVENTS that consumes a signal
  * @signaled: the event was signalled and has not been reset since
  * @age: starts at 1, incremented by each signal
  * @waits: list of struct kfd_wait_entry, one for each call that waits for the event, including
@@ -44,8 +44,9 @@ struct kfd_event {
 
 /**
  * struct kfd_events - the events of a process
- * @all: all struct kfd_event, by id. The xarray's lock is held while all waiting calls of an
- *       event are woken, so the interrupt handler only tries to take the lock
+ * @all: all struct kfd_event, by id. A thread that signals an event holds the xarray's lock while
+ *       it wakes any number of calls. This may take long, so the interrupt handler does not spin:
+ *       it only tries to take the lock
  * @closed: the process is detached, and WAIT_EVENTS fails; protected by the lock of @all
  * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
  *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,
@@ -53,8 +54,9 @@ struct kfd_event {
  * @signal_bo: if user space allocated the signal page, its BO, with a reference and a pin;
  *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
  * @signal_handle: handle of @signal_bo; protected like @signal_bo
- * @scan_work: signals the events of all signalled slots; queued if the interrupt handler cannot
- *             signal the event that the interrupt names, or if that event's slot is not signalled
+ * @scan_work: signals the events of all signalled slots. Queued by the interrupt handler if it
+ *             does not signal an event itself: the lock of @all is taken, too many calls wait, or
+ *             the interrupt's id has no signalled slot. Also queued by RESUME of CRIU
  */
 struct kfd_events {
 	struct xarray all;

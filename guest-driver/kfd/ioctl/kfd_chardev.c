@@ -284,7 +284,6 @@ static const struct file_operations kfd_fops = {
 	.mmap = kfd_mmap,
 };
 
-/* /dev/kfd is accessible to all users. */
 static char *kfd_devnode(const struct device *dev, umode_t *mode)
 {
 	if (mode)

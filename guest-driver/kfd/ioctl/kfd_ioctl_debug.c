@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Checks whether the caller of DBG_TRAP may debug the target, with the errors of amdkfd. */
+/* Checks whether the caller of DBG_TRAP may debug the target. The errors are those of amdkfd. */
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched/mm.h>
@@ -21,9 +21,10 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, with a reference taken. If @mm has no KFD process, @op is ENABLE,
- * and the caller traces @thread, create one. Returns ERR_PTR(-ESRCH) if there is no KFD process,
- * ERR_PTR(-EPERM) if @p has no permission to debug it, or an error of kfd_process_open().
+ * Return the KFD process of @mm, with a reference taken. If @mm has no KFD process, one is created,
+ * but only if @op is ENABLE and the caller traces @thread. Returns ERR_PTR(-ESRCH) if there is no
+ * KFD process, ERR_PTR(-EPERM) if @p has no permission to debug the KFD process, or an error of
+ * kfd_process_open().
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -49,8 +50,8 @@ static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 }
 
 /*
- * Do the operation of DBG_TRAP in @args on the KFD process of @mm. The caller holds a reference on
- * mm_users, so that @mm does not end during the operation.
+ * Do the DBG_TRAP operation that @args selects. The target is the KFD process of @mm. The caller
+ * holds a reference on mm_users, so that @mm does not end during the operation.
  */
 static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread,
 			       struct mm_struct *mm,

@@ -157,7 +157,7 @@ put:
 }
 
 /**
- * kgd_mem_export() - return the dma-buf of a kgd_mem, which the first call creates
+ * kgd_mem_export() - return the dma-buf of a kgd_mem; create the dma-buf if there is none
  * @mem: memory
  * @write: used if the call creates the dma-buf: true to allow writes through the dma-buf even if
  *         GPU mappings of @mem are read-only

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Maps memory of struct kgd_mem in the address spaces of GPUs. The memory was allocated, imported,
- * or restored by CRIU before. No such memory overlaps an SVM range.
+ * Maps memory of struct kgd_mem in the address spaces of GPUs. The memory exists already: an ioctl
+ * has allocated or imported it, or RESTORE of CRIU has created it. Mapped memory does not overlap
+ * an SVM range.
  */
 #include "mm/vgpu_bo.h"
 #include "process/kfd_mem.h"

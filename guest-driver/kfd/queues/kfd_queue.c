@@ -56,7 +56,7 @@ int kfd_queue_sync(struct kfd_queue *q)
 }
 
 /**
- * kfd_queues_sync() - load or unload each queue of a process on a GPU, as its state requires
+ * kfd_queues_sync() - load or unload queues of a process on a GPU, as each queue's state requires
  * @pdd: state of the process on the GPU
  *
  * Context: kfd_process.queue_lock is held. Does not allocate.
@@ -173,8 +173,8 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 }
 
 /*
- * Stop a queue whose write pointer is in a userptr BO after user space has unmapped the BO's
- * memory.
+ * Stop a queue that has lost the memory of its write pointer: user space has unmapped the memory,
+ * which belongs to a userptr BO.
  */
 static void kfd_queue_no_wptr(struct kfd_queue *q)
 {

@@ -188,8 +188,8 @@ struct kfd_queue_saved {
  * @eop_va: compute: address of the end-of-pipe buffer, or 0
  * @eop_bytes: length of the end-of-pipe buffer
  * @save_va: compute: address of the context save area
- * @save_bytes: length of the context save area, without the area for the debugger that follows in
- *              the same allocation
+ * @save_bytes: length of the context save area. The debugger's area, which follows in the same
+ *              allocation, is not included
  * @stack_bytes: length of the control stack, part of @save_bytes
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
  * @enabled: user space has enabled the queue

@@ -46,8 +46,8 @@ u32 kfd_cp_stack_bytes(void)
 /**
  * kfd_cp_save_bytes() - return the size of the context save area that user space allocates
  *
- * The result includes the control stack, but not the area for the debugger that follows in the same
- * allocation.
+ * The result includes the control stack. The debugger's area, which follows in the same allocation,
+ * is not included.
  *
  * Return: the size in bytes, a multiple of PAGE_SIZE.
  */

@@ -11,7 +11,7 @@
 #include "kfd_queue.h"
 
 /**
- * struct kfd_sched - the compute queues of a GPU that may run
+ * struct kfd_sched - compute queues that may run on a GPU
  * @lock: protects the fields below, qcm_process_device.run_queues of each process, and the order of
  *        run lists. Taken inside kfd_process.queue_lock; holders of @lock do not allocate memory
  * @qpds: list of the struct qcm_process_device with a non-empty run_queues, linked by run_link
@@ -55,11 +55,19 @@ void kfd_queue_put_buffers(struct kfd_queue *q);
 /*
  * kfd_queue_sdma.c
  *
- * kfd_sdma_init() reserves a hardware queue, and a VMID for the address space. Returns 0; -ENOMEM
- * if no hardware queue is free; -ENOSPC if no VMID is free; -EBUSY if the hardware queue of a
- * checkpoint is taken; -ECANCELED, -EINVAL. kfd_sdma_fini() releases both. The caller of these two
- * functions holds kfd_process.mutex. The caller of kfd_sdma_load(), kfd_sdma_unload() and
- * kfd_sdma_recovered() holds queue_lock.
+ * kfd_sdma_init() reserves a hardware queue, and a VMID for the address space. kfd_sdma_fini()
+ * releases both. The caller of these two functions holds kfd_process.mutex. The caller of
+ * kfd_sdma_load(), kfd_sdma_unload() and kfd_sdma_recovered() holds queue_lock.
+ *
+ * kfd_sdma_init() returns:
+ *
+ * - 0
+ * - -ENOMEM if no hardware queue is free
+ * - -ENOSPC if no VMID is free
+ * - -EBUSY if another queue uses the hardware queue in @props->saved
+ * - -EINVAL if @props->saved is not valid
+ * - -ECANCELED if the page tables were lost in a reset
+ * - an error of kfd_sdma_map_wptr()
  */
 int kfd_sdma_init(struct kfd_queue *q,
 		  const struct kfd_queue_properties *props);
@@ -72,18 +80,23 @@ int kfd_sdma_unload(struct kfd_queue *q);
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
- * Look up the kernel mapping of the write pointer, which is valid until the next eviction of the
- * process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer is in a
- * userptr BO whose memory user space has unmapped. If the process is evicted already, the function
- * returns 0 even without a mapping, since restore_work will call the function again.
+ * Look up the kernel mapping of the write pointer. The mapping is valid until the next eviction of
+ * the process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer is in
+ * a userptr BO, and user space has unmapped the BO's memory. If the process is evicted already, the
+ * function returns 0 even without a mapping, since restore_work will call the function again.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
  * kfd_queue_compute.c. kfd_cp_init() reserves a doorbell and space in run lists, keeps the queue's
- * buffers from being unmapped, and creates the MQD. Returns 0; -EPERM if run lists have no space;
- * -EBUSY if the doorbell of a checkpoint is taken; -EINVAL, -ENOMEM, -ECANCELED. The caller holds
- * kfd_process.mutex.
+ * buffers from being unmapped, and creates the MQD. The caller holds kfd_process.mutex. Returns:
+ *
+ * - 0
+ * - -EPERM if run lists have no space
+ * - -EBUSY if another queue uses the doorbell in @props->saved
+ * - -EINVAL if the end-of-pipe buffer, the context save area or @props->saved is not valid
+ * - -ENOMEM if no doorbell is free, or memory is short
+ * - -ECANCELED if the page tables were lost in a reset
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
 void kfd_cp_fini(struct kfd_queue *q);

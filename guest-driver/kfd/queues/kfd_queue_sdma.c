@@ -197,8 +197,10 @@ void kfd_sdma_fini(struct kfd_queue *q)
 }
 
 /**
- * kfd_sdma_type() - return KFD_IOC_QUEUE_TYPE_SDMA or _SDMA_XGMI, by the queue's engine
+ * kfd_sdma_type() - return the type of an SDMA queue, as user space sees it
  * @q: SDMA queue
+ *
+ * The type depends only on the queue's engine, even if user space chose the engine by its number.
  *
  * Context: any.
  *

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submits run lists to the CP. A run list has those compute queues of all processes that may run at
- * present. The CP assigns VMIDs to processes and hardware queues to queues. If VMIDs or hardware
- * queues are too few, the CP runs the processes or queues in time slices. After each change of
- * these queues, the driver submits a new list.
+ * Submits run lists to the CP. A run list contains each compute queue that may run at present,
+ * whichever process the queue belongs to. The CP assigns VMIDs to processes and hardware queues to
+ * queues. If VMIDs or hardware queues are too few, the CP runs the processes or queues in time
+ * slices. When the set of queues that may run changes, the driver submits a new run list.
  */
 #include <linux/sched/mm.h>
 

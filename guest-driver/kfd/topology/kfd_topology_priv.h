@@ -74,9 +74,11 @@ int kfd_topology_item(struct kobject *parent, unsigned int n,
 struct kfd_node;
 
 /*
- * kfd_topology_link.c: create a folder in @dir for each link of @node or, if @node is NULL, of
- * the CPU node.
- * @gpus: all @n GPUs; their topology_id is set. *@count is set to the number of links.
+ * kfd_topology_link.c: create a folder in @dir for each link of a node.
+ * @node: the GPU's node; for kfd_topology_io_links() also NULL, which stands for the CPU node
+ * @gpus: all GPUs; the caller has set kfd_node.topology_id of each
+ * @n: number of @gpus
+ * @count: receives the number of links
  */
 int kfd_topology_io_links(struct kobject *dir, const struct kfd_node *node,
 			  struct kfd_node *const *gpus, unsigned int n,

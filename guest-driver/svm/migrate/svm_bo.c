@@ -12,11 +12,19 @@
  * BO has no pages, and its VRAM is free. Before the eviction, TTM calls svm_bo_evict_ok(),
  * which returns true if a page is likely to move.
  *
- *   svm_bo_alloc()  VRAM, pinned                    one reference: the migration
- *   svm_page_get()  pages                           one reference each
- *   svm_bo_filled() unpinned: may be vacated
- *   svm_bo_vacate(), munmap, CPU faults: pages are freed
- *   last reference  reap_work frees the BO; an eviction may have freed the VRAM already
+ * The life of a BO, and the references to its struct svm_bo:
+ *
+ *   call             what happens                   references
+ *   svm_bo_alloc()   the BO is pinned in VRAM       the migration holds one
+ *   svm_page_get()   a page is taken into use       the page holds one
+ *   svm_bo_filled()  the BO is unpinned, and may    the migration drops its reference
+ *                    be evicted from now on
+ *   svm_page_free()  a page is freed, because of    the page drops its reference
+ *                    svm_bo_vacate(), munmap or
+ *                    a CPU fault
+ *
+ * After the last reference was dropped, reap_work frees the BO. If the BO was evicted, its VRAM has
+ * been freed before.
  *
  * The task that evicts a BO holds the reservation of this BO and may hold reservations of other
  * BOs. The task may also hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
@@ -213,8 +221,8 @@ EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
  * vgpu_bo_owner_ops.evict_in: return 1, so that the caller tries again after one jiffy, because no
- * event signals the release of a page. If a reset lost the content, return 0, because
- * svm_bo_evict_ok() then returns false until the last page of the BO is freed.
+ * event signals the release of a page. If a reset lost the content, return 0, so that the caller
+ * does not wait for this BO: it cannot be evicted before its last page is freed.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

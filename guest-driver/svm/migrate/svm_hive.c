@@ -14,13 +14,18 @@
  * The owner is set when the pagemap is created, and does not change, since a device's hive
  * does not change. The state of the link is read at each mapping.
  *
- * A peer may be removed while another task accesses struct page of its VRAM: the task holds no
- * reference to the pages that HMM returns. The task's process need not use the peer: a forked
- * child, for example, shares the pages of a parent that uses the peer. From svm_peer_enter() to
- * svm_peer_leave() struct page and the node stay valid. The removal of a peer first migrates all
- * its VRAM to system memory, which calls the notifier of each page, then waits for all calls of
- * svm_peer_leave() (svm_peer_wait()). A task that calls svm_peer_enter() later finds the sequence
- * number changed, and accesses no page.
+ * A peer may be removed while a task accesses struct page of the peer's VRAM. The task does not
+ * delay the removal by itself: HMM returns pages without a reference, and the task's process need
+ * not use the peer. (A forked child, for example, shares the pages of a parent that uses the peer.)
+ * So the task calls svm_peer_enter() and tests the sequence number of the range's MMU notifier. If
+ * the number is still valid, struct page and struct kfd_node of the peer stay valid until
+ * svm_peer_leave(), because the removal of a peer takes these steps in this order:
+ *
+ * - The removal migrates all VRAM of the peer to system memory. This calls the MMU notifiers of all
+ *   pages and so changes the sequence numbers. A task that calls svm_peer_enter() after this step
+ *   finds the sequence number changed, and accesses no page.
+ * - The removal waits until all earlier tasks have called svm_peer_leave() (svm_peer_wait()).
+ * - struct page and struct kfd_node are freed.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -50,7 +55,7 @@ struct svm_hive {
 };
 
 static LIST_HEAD(svm_hives);
-static DEFINE_MUTEX(svm_hives_mutex);	/* protects svm_hives and its members */
+static DEFINE_MUTEX(svm_hives_mutex);	/* protects svm_hives and svm_hive.members */
 DEFINE_STATIC_SRCU(svm_peer_srcu);
 
 void *svm_owner_get(struct vgpu_device *vdev)

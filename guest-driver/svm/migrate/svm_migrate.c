@@ -149,9 +149,10 @@ end_event:
 }
 
 /*
- * Migrate a chunk within one VMA from @node's VRAM. @event is the SMI event of the chunk; the
- * function sets its page numbers. @r is the range of the chunk, or NULL in a CPU fault, which holds
- * no lock of the ranges. Returns the same as svm_migrate_to_system().
+ * Migrate a chunk within one VMA from @node's VRAM. @event is the SMI event of the chunk, in which
+ * the function sets .page and .npages. @r is the range of the chunk. The handler of a CPU fault
+ * passes NULL, because it holds no lock that protects the ranges. Returns the same as
+ * svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
 				struct kfd_smi_move event,
@@ -436,10 +437,16 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 
 /*
  * Wait before the next try to move the page of a CPU fault. If another migration has locked the
- * page, wait for the lock. Otherwise another thread has a reference: a waiter that has just got its
- * reference back, or a thread that is about to enter svm_migrate_to_ram(). That thread drops the
- * reference as soon as it runs. Sleep for a jiffy, because no event reports that the reference is
- * dropped. Do not spin, because that thread may need this CPU at the same or a lower priority.
+ * page, wait for the lock. Otherwise the thread of another fault has a reference to the page:
+ *
+ * - The other thread may have waited for an earlier migration. At the end of that migration,
+ *   svm_touch_end() took the other thread's reference again, and the other thread has not returned
+ *   from the fault yet.
+ * - Or the other thread has not entered svm_migrate_to_ram() yet.
+ *
+ * As soon as the other thread runs, it drops the reference. No event reports this, so sleep for a
+ * jiffy. Do not spin: if the other thread waits for this CPU and has the same or a lower priority,
+ * a spin would keep the other thread from running.
  *
  * Return: false if another try is useless, because the page is not mapped any more or a fatal
  * signal is pending.
@@ -462,10 +469,11 @@ static bool svm_touch_pause(struct page *page)
  * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. If the page is still
  * mapped at the address, the repeated access faults again and starts new tries.
  *
- * The number of tries is limited, because another thread may have unmapped the page from the
- * address while another process still maps the page. Then no try selects the page, and
- * svm_touch_pause() does not detect this. After the return, the repeated access no longer finds the
- * page at the address.
+ * The number of tries is limited for this case: another thread has unmapped the page from the
+ * address, and another process still maps the page. Then no try can move the page, because a try
+ * moves only pages that this process maps. But svm_touch_pause() asks for further tries as long as
+ * any process maps the page. After the return, the repeated access no longer finds the page at the
+ * address.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
@@ -513,8 +521,9 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	/*
-	 * Do not sleep before svm_touch_begin(): the fault's page reference makes migrations of
-	 * the page fail.
+	 * Do not sleep before svm_touch_begin(). While this thread slept, its reference to the page
+	 * would make the migrations by other faults fail. If another fault migrates the page,
+	 * svm_touch_begin() drops the reference.
 	 */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?

@@ -22,8 +22,8 @@ enum svm_place {
 
 /**
  * struct svm_view - state that svm_page_place() keeps from one page of a chunk to the next
- * @node: the GPU from whose view pages are located
- * @home: GPU whose VRAM has the page that was located last, not counting pages in system memory;
+ * @node: the GPU that is to access the pages; @place and @offset are for this GPU
+ * @home: svm_page_place() sets this member at each page in VRAM, to the GPU that owns this VRAM;
  *        NULL before the first page in VRAM
  * @place: location of the pages of @home
  * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
@@ -60,16 +60,17 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,
 			   unsigned int trigger);
 /*
- * svm_page_is_vram() returns true if @page is in @node's VRAM. svm_page_vram_offset() returns the
- * offset in bytes in @node's VRAM of a page for which svm_page_is_vram() is true.
+ * svm_page_is_vram() returns true if @page is in @node's VRAM. If so, svm_page_vram_offset()
+ * returns the page's offset in this VRAM, in bytes.
  */
 bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. If the sequence number of the range's notifier is still valid after svm_peer_enter(),
- * then until svm_peer_leave() the caller may access the struct page of each page that HMM has
- * returned, and the struct kfd_node of that page's GPU. The caller may sleep between the two calls.
+ * svm_hive.c. Between svm_peer_enter() and svm_peer_leave(), the caller may access the struct page
+ * of a page that HMM has returned. If the page is in VRAM, the caller may also access the struct
+ * kfd_node of the page's GPU. But first, after svm_peer_enter(), the caller tests that the sequence
+ * number of the range's notifier is still valid. The caller may sleep between the two calls.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);

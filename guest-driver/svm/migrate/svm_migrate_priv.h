@@ -24,7 +24,8 @@ struct vgpu_bo;
  * @bo: contiguous BO; in VRAM as long as @ref is not 0, and pinned until svm_bo_filled()
  * @offset: offset of @bo in VRAM, bytes
  * @npages: number of pages of @bo
- * @iv: page numbers of the pages' addresses in @owner, at the time of the migration
+ * @iv: interval of @owner's address space from which the pages were migrated, in page numbers.
+ *      Since the migration, @owner may have unmapped the pages or moved them to other addresses
  * @vram_epoch: value of vgpu_hw.vram_epoch before the pages got their content
  * @granularity: log2 of the number of pages that a CPU fault migrates back together
  * @owner: process whose memory was migrated, with a reference
@@ -146,13 +147,13 @@ static inline bool svm_page_has_left(const struct page *page)
 
 /*
  * svm_hive.c. Get and put the value of dev_pagemap.owner for a GPU. All GPUs of a hive have the
- * same owner. svm_owner_get() returns NULL if there is no memory.
+ * same owner. svm_owner_get() returns NULL if an allocation of kernel memory fails.
  */
 void *svm_owner_get(struct vgpu_device *vdev);
 void svm_owner_put(struct vgpu_device *vdev, void *owner);
 /*
- * Wait until each task that has called svm_peer_enter() has called svm_peer_leave(). Called
- * when no page of the VRAM that is to be removed is in use any more.
+ * Wait until each task that has called svm_peer_enter() has called svm_peer_leave(). Called during
+ * the removal of a GPU, after the last page of the GPU's VRAM was freed.
  */
 void svm_peer_wait(void);
 
@@ -171,16 +172,21 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 /* Return the number of source pages that were migrated. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 /*
- * Return the number of source pages that were migrated, as svm_move_count() does, but for source
- * pages in VRAM that are still locked. Sets SVM_PAGE_LEFT in each page that was migrated.
+ * Set SVM_PAGE_LEFT in each source page that was migrated, and return the number of these pages, as
+ * svm_move_count() does. The source pages are in VRAM and still locked.
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
  * For each page of @node's VRAM that @m->src marks for migration, allocate a system page, and map
- * the system page for DMA. @vma is the VMA of the pages, or NULL for an eviction. @first is the
- * page number of the first page's address. Pages that get no system page stay in VRAM. Returns the
- * number of system pages; 0 if no page of @node is marked, or all marked pages have SVM_PAGE_LEFT.
- * If no page got a system page: -ENOMEM, or -EIO if a reset lost the content.
+ * the system page for DMA. Skip pages that have SVM_PAGE_LEFT. @vma is the VMA of the pages, or
+ * NULL for an eviction. @first is the page number of the first page's address. Pages that get no
+ * system page stay in VRAM.
+ *
+ * Returns the number of system pages. If there are none, returns:
+ *
+ * - 0 if @m->src marks no page of @node's VRAM, or only pages that have SVM_PAGE_LEFT
+ * - -EIO if a reset lost the content of a marked page
+ * - -ENOMEM in all other cases
  */
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,
@@ -195,8 +201,9 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
- * Called at the end of the first fault: take the page reference of each waiter again, and wake
- * the waiter.
+ * Called at the end of a fault for which svm_touch_begin() returned true. For each later fault that
+ * waits for this fault: take the page reference that svm_touch_begin() dropped, and wake the later
+ * fault.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*

@@ -271,8 +271,8 @@ void svm_vram_fini(struct kfd_node *node)
 			atomic_long_read(&sn->vram_pages));
 	svm_node_evict(node, true);
 	/*
-	 * Wait until the last users of the pages that svm_node_evict() could not migrate have
-	 * freed them.
+	 * svm_node_evict() may have failed to migrate some pages. Wait until the users of these
+	 * pages have freed them.
 	 */
 	wait_var_event(&sn->vram_pages, !atomic_long_read(&sn->vram_pages));
 	svm_peer_wait();

@@ -32,7 +32,7 @@ static const struct dma_fence_ops wait_fence_ops = {
  */
 struct wait_mock {
 	struct dma_fence *fence[N_FENCES];
-	spinlock_t lock;	/* lock of the fences */
+	spinlock_t lock;	/* passed to dma_fence_init() for each fence */
 	struct dma_fence *name[MAX_NAMES];
 	u32 index[MAX_NAMES];
 	u32 first[N_FENCES];
@@ -101,8 +101,8 @@ static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 }
 
 /*
- * A list names one fence 65,536 times. Catches: the call adds 65,536 callbacks to the fence, which
- * all run in the interrupt that signals the fence.
+ * A list names one fence 65,536 times. Catches: WAIT_FENCES adds 65,536 callbacks to the fence.
+ * (The interrupt that signals the fence would run all these callbacks.)
  */
 static void wait_one_fence(struct kunit *test)
 {

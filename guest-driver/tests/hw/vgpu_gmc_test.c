@@ -194,7 +194,7 @@ static void gmc_flush_side_by_side(struct kunit *test)
  * struct gmc_recovery - a thread that recovers a device
  * @vdev: device
  * @mmio: registers of @vdev
- * @vmids: VMIDs that both hubs must be requested to invalidate before the recovery ends
+ * @vmids: VMIDs; the recovery ends after flushes have asked both hubs to invalidate these VMIDs
  * @requested: number of requests for a recovery
  * @what: mask of what the last request asked to recover, VGPU_RECOVER_*
  * @request: completed by each request

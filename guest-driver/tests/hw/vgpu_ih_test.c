@@ -69,10 +69,10 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 
 /**
  * struct ih_seen - results of the handler ih_note()
- * @last: last entry
- * @n: number of entries
- * @expect: number expected in the next entry
- * @wrong: an entry had another number than expected
+ * @last: last entry that the handler got
+ * @n: number of entries that the handler got
+ * @expect: first data word that the next entry must have
+ * @wrong: the first data word of an entry was not @expect
  */
 struct ih_seen {
 	struct vgpu_iv_entry last;

@@ -20,12 +20,16 @@
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
 /**
- * struct io_thread - a thread that uses the BARs beside a reset
+ * struct io_thread - a thread that uses a BAR while the test acts as a reset
  * @vdev: device
  * @inside: the thread is in its section
  * @gone: set by the test when the function under test has returned, or when io_lock is held
  * @left: the thread is about to leave its section
  * @ended: completed when the thread ends
+ *
+ * The section of a thread is the code in which the thread uses the BAR: from vgpu_io_begin() to
+ * vgpu_io_end(), or from vgpu_io_map_begin() to vgpu_io_map_end(). In io_reader(), the section is
+ * vgpu_clock_read(); there @inside is set just before the call, @left just after it.
  */
 struct io_thread {
 	struct vgpu_device *vdev;

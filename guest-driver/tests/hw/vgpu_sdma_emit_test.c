@@ -92,8 +92,8 @@ static void emit_ptepde(struct kunit *test)
 }
 
 /*
- * Check that the count field of each packet type, which contains the count minus 1, can hold the
- * largest count.
+ * Check the count field of each packet type for the largest count. The field contains the count
+ * minus 1, so the largest count fits.
  */
 static void emit_limits(struct kunit *test)
 {

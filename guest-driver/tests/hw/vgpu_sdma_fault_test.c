@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs that are latched
- * and reported in any order. The gate is the register VGPU_GATE_REG: a job of the kernel ends only
- * while the register is 0 (open). Catches: a fault of VMID 0 is cleared together with an earlier
- * fault of a user; the gate stays closed after users' faults; the gate opens before the interrupt
- * ring was read.
+ * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs. The faults are
+ * latched and reported in different orders. The gate is the register VGPU_GATE_REG: a job of the
+ * kernel ends only while the register is 0 (open). Catches: a fault of VMID 0 is cleared together
+ * with an earlier fault of a user; the gate stays closed after users' faults; the gate opens before
+ * the interrupt ring was read.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -78,7 +78,10 @@ static void fault_meanwhile(struct vgpu_device *vdev,
 		fault_put(m, 0, false);
 }
 
-/* Replaces the function of the fault work, because the test calls the work's functions directly. */
+/*
+ * Replaces vgpu_sdma_fault_work() as the function of fault_work. The test itself calls
+ * vgpu_ih_service() and vgpu_sdma_fault_lost(), which vgpu_sdma_fault_work() would call.
+ */
 static void fault_no_work(struct work_struct *work)
 {
 }
@@ -199,8 +202,9 @@ static void fault_behind_user(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 is latched and its interrupt entry is lost. The entry of a later user's
- * fault arrives. Catches: the latched fault is cleared, or the gate opens.
+ * A fault of VMID 0 is latched, but its interrupt entry is lost. Then a user's fault occurs, and
+ * the interrupt entry of the user's fault arrives. Catches: the latched fault is cleared, or the
+ * gate opens.
  */
 static void fault_before_user(struct kunit *test)
 {

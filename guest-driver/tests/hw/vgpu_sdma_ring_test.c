@@ -35,7 +35,7 @@ struct ring_job {
  * struct ring_mock - a ring and its engine
  * @mock: device
  * @ring: ring under test, of engine 0
- * @fence_wb: number of the last completed job, which the engine writes back
+ * @fence_wb: memory to which the engine writes the number of the last completed job
  * @ih_wptr: write pointer of the interrupt ring, which stays empty
  * @rptr: number of bytes that the engine has read so far
  * @jobs: jobs that are submitted and not done, oldest first
@@ -262,8 +262,9 @@ static void ring_fault(struct kunit *test)
 }
 
 /*
- * Check that without an engine, a job that the CPU cannot run fails and leaves nothing on the
- * ring.
+ * The ring is down, so the CPU has to run the jobs. Submit a job that the CPU cannot run: check
+ * that the submission fails and leaves nothing on the ring. Submit a job that the CPU can run:
+ * check that the returned fence has signalled.
  */
 static void ring_down(struct kunit *test)
 {
@@ -337,13 +338,15 @@ static void ring_fence_kept(struct kunit *test)
 }
 
 /**
- * struct ring_enders - two threads that take a ring down: the test's thread and @other
+ * struct ring_enders - two threads that call vgpu_sdma_ring_down(): the test's thread and @other
  * @test: test on whose behalf the other thread accesses registers
- * @ring: the ring
- * @other: the other thread; started when the test's thread ends the job
+ * @ring: the ring, on which one job is pending
+ * @other: the other thread; started when the test's thread is about to end the job
  * @ends: number of threads that were about to end the job
  * @again: completed when the other thread is about to end the job
  * @gone: completed when the other thread ends
+ *
+ * vgpu_sdma_ring_down() ends the job with an error, and must do so only once.
  */
 struct ring_enders {
 	struct kunit *test;
@@ -419,7 +422,10 @@ static void ring_down_twice(struct kunit *test)
 	e->ring = m->ring;
 	init_completion(&e->again);
 	init_completion(&e->gone);
-	/* The CPU cannot run a TRAP packet, so the job stays on the ring. */
+	/*
+	 * vgpu_sdma_ring_down() lets the CPU run the pending job. The CPU cannot run a TRAP packet,
+	 * so the job fails, and ring_job_ends() is called.
+	 */
 	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
 	m->jobs[m->n++].fence = fence;

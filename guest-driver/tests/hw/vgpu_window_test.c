@@ -174,8 +174,8 @@ static void window_runs(struct kunit *test)
 }
 
 /*
- * Check that the packets of a flush invalidate the PTEs of VMID 0 in the MM hub, and poll the
- * acknowledge without limit.
+ * A flush has two packets. Check that the first packet makes the MM hub invalidate the PTEs of
+ * VMID 0. Check that the second packet polls the hub's acknowledge, without a limit of retries.
  */
 static void window_flush(struct kunit *test)
 {
@@ -284,8 +284,8 @@ static void window_by_cpu(struct kunit *test)
 }
 
 /*
- * Check that a recovery while jobs run keeps the windows' entries, and that closing the windows
- * clears the entries.
+ * Check that vgpu_gart_restore() does not change the windows' entries, because running jobs may use
+ * them. Check that vgpu_gart_close_windows() clears these entries.
  */
 static void window_restore(struct kunit *test)
 {

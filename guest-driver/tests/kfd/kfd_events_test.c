@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test kfd/events/kfd_events.c with interrupts for an event of a process that has no GPUs. Catches:
- * an event that the interrupt handler leaves to scan_work is lost; an event is used after another
- * thread has destroyed it.
+ * Test kfd/events/kfd_events.c with a process that has one event and no GPUs. Instead of a GPU, the
+ * test writes the event's slot and calls the interrupt handler. Catches: the interrupt handler
+ * leaves an event to scan_work, and the event is lost; an event is used after another thread has
+ * destroyed it.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -17,7 +18,7 @@
 /**
  * struct events_mock - a process with one event of type SIGNAL
  * @p: process
- * @vdev: device whose counters are used
+ * @vdev: device that raises the interrupts; only its statistics (vgpu_stat_add()) are used
  * @ev: event without auto-reset
  */
 struct events_mock {

@@ -79,7 +79,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	mock->vdev.vmm = &mock->vmm;
 	mock->vdev.sched = &mock->sched;
 
-	/* Initialise the fields of the TTM device that resource managers use. */
+	/* Resource managers use only these fields of the TTM device; leave the others zero. */
 	bdev = &mock->vdev.mman->bdev;
 	spin_lock_init(&bdev->lru_lock);
 	INIT_LIST_HEAD(&bdev->pinned);

@@ -328,8 +328,8 @@ static u64 vm_entry(struct vm_mock *m, unsigned int i)
 	u64 pte = vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + i);
 
 	/*
-	 * Only the entry of a 2 MiB leaf needs the offset: an entry of a PTB has the address of the
-	 * page itself.
+	 * A leaf of 2 MiB has the address of its first page, so add the offset of page @i in the
+	 * leaf. An entry of a PTB has the address of page @i itself.
 	 */
 	if (pte & VGPU_PTE_VALID &&
 	    FIELD_GET(VGPU_PTE_FRAG, pte) == VGPU_PT_SHIFT &&

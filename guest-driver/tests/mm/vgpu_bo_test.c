@@ -153,8 +153,9 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 }
 
 /*
- * Let a mapping have two users. Catches: vgpu_bo_kunmap() of the first user removes the
- * mapping, so that the event interrupt would write to an unmapped address.
+ * Map a BO for two users. Catches: the first vgpu_bo_kunmap() removes the mapping, although the
+ * second user still needs it. (For example, the interrupt handler of KFD events writes to a mapping
+ * of the signal page.)
  */
 static void bo_kmap_nests(struct kunit *test)
 {

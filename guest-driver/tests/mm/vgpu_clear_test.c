@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test vgpu_mm_clear_res() (mm/vgpu_copy.c): for which fences of a reservation the clear of VRAM
- * waits. Catches: the wipe of a BO without references does not wait for jobs that write to the BO,
- * so that the manager reports memory with the jobs' data as clear; the clear of new memory waits
- * for users of the BO.
+ * Test vgpu_mm_clear_res() (mm/vgpu_copy.c), which clears the VRAM of a BO. The wipe of a BO
+ * without references has to wait for all fences in the BO's reservation. The clear of new memory
+ * has to wait only for fences of usage KERNEL. Catches: the wipe does not wait for jobs that write
+ * to the BO, so that the VRAM manager reports memory with the jobs' data as clear; the clear of new
+ * memory waits for users of the BO.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -18,7 +19,7 @@
 #define CLEAR_TIMEOUT	(10 * HZ)
 
 /**
- * struct clear_mock - a device with the memory of a BO and the queue of its clears
+ * struct clear_mock - a device, and the reservation and the VRAM of a BO
  * @mock: device
  * @fence_wb: memory for the ring's fences; not used, because no job is written to the ring
  * @resv: reservation of the BO

@@ -111,7 +111,7 @@ static void edge_runs(struct kunit *test)
 	edge_end(s);
 }
 
-/* Catches: a walk of 0 bytes has a run. */
+/* Walk 0 bytes. Catches: the cursor reports memory (cur.size or cur.remaining is not 0). */
 static void edge_nothing(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -155,7 +155,10 @@ static void edge_steps(struct kunit *test)
 	edge_end(s);
 }
 
-/* Walk a doorbell resource, which is one node, because TTM's range manager allocates doorbells. */
+/*
+ * Walk a doorbell resource. TTM's range manager allocates doorbells, so the resource is one
+ * drm_mm node. Catches: a walk of such a resource is not a single run.
+ */
 static void edge_doorbell(struct kunit *test)
 {
 	const struct ttm_place place = {
@@ -277,8 +280,8 @@ static void edge_cleared(struct kunit *test)
 		u64 page = cur.start >> PAGE_SHIFT;
 
 		/*
-		 * Test vgpu_res_cleared() for each page: most steps end inside a block, because
-		 * blocks are larger than a page.
+		 * Test vgpu_res_cleared() at each page, not only at the start of each block:
+		 * inside a block, vgpu_res_cleared() must give the state of this block.
 		 */
 		KUNIT_ASSERT_TRUE(test, !vgpu_res_cleared(&cur) ||
 				  test_bit(page, zero));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare mm/vgpu_res_cursor.h with a list of pages: walks of random parts of a resource in random
- * steps visit each byte once, in order, at the address in the list. Catches: an offset into a
- * block is wrong; a run continues into memory of other resources; bytes are lost between runs.
+ * Compare mm/vgpu_res_cursor.h with a list of pages. The tests walk random parts of a resource in
+ * random steps. A walk must visit each byte once, in order, at the address in the list. Catches: an
+ * offset into a block is wrong; a run continues into memory of other resources; bytes are lost
+ * between runs.
  */
 #include <linux/dma-fence.h>
 
@@ -62,7 +63,7 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		KUNIT_ASSERT_EQ(test, cur->remaining, size - done);
 		KUNIT_ASSERT_GT(test, cur->size, 0);
 		KUNIT_ASSERT_LE(test, cur->size, cur->remaining);
-		/* Check the address of the run's first byte in each page of the run. */
+		/* In each page of the run, check the first byte that belongs to the run. */
 		for (at = start + done; at < start + done + cur->size;
 		     at = ALIGN_DOWN(at, PAGE_SIZE) + PAGE_SIZE)
 			KUNIT_ASSERT_EQ_MSG(test,
@@ -186,8 +187,8 @@ static void cursor_dma(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, pages);
 	for (i = 0; i < 200; i++) {
 		/*
-		 * Mostly take the page after the previous page, and sometimes the page before the
-		 * previous page or a random page.
+		 * Most pages continue a run. A run must end if the next page is anywhere else, even
+		 * if it is directly before the previous page.
 		 */
 		if (i && vgpu_mock_random(mock, 4))
 			dma[i] = dma[i - 1] + PAGE_SIZE;

@@ -212,7 +212,10 @@ static void gtt_places(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, intersects(mock, without, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, without, &memory));
-	/* A place with an address is not compatible with a resource without address. */
+	/*
+	 * The place @address requires a GART address, which @without does not have. So TTM has to
+	 * move the BO of @without, and an eviction of this BO frees no address.
+	 */
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &address));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, without, &address));
 	KUNIT_EXPECT_FALSE(test, intersects(mock, without, &address));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evict a BO with the callbacks of mm/vgpu_ttm.c, from TTM's query (eviction_valuable) to the move.
- * As in SVM, the BO's owner has to move all pages out of the BO first. Catches: the query moves
- * pages, although TTM may then evict another BO; the move succeeds although a page is still in the
- * BO, whose VRAM is then reused; the move returns an error after which TTM does not try the next
- * BO.
+ * Evict a BO with the callbacks of mm/vgpu_ttm.c. TTM asks whether it may evict the BO
+ * (eviction_valuable), then moves the BO (move). As in SVM, the move lets the BO's owner move all
+ * pages out of the BO (vacate). Catches:
+ * - eviction_valuable moves pages. (TTM may still decide to evict another BO.)
+ * - move succeeds while a page is still in the BO. (TTM would reuse the VRAM of this page.)
+ * - move returns an error other than -EBUSY. (Only after -EBUSY does TTM try the next BO.)
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
@@ -127,7 +128,7 @@ static int vacate_move(struct vacate_mock *m)
 	return ret;
 }
 
-/* Catches: the query whether a BO may be evicted moves the BO's pages. */
+/* TTM asks whether, and to which place, a BO may be evicted. Catches: a query moves pages. */
 static void vacate_query(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);

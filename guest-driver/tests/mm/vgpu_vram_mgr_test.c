@@ -314,10 +314,10 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * Lose VRAM after the copy of a BO to system memory was created, and before vgpu_vram_mgr_leaves().
- * Catches: the BO is counted twice, first by vgpu_vram_mgr_mark_lost(), because the BO is in VRAM,
- * then by vgpu_vram_mgr_leaves(), because the copy was created before the loss; a second loss is
- * not counted.
+ * A BO is copied to system memory. Lose VRAM after the copy's jobs were created, and before
+ * vgpu_vram_mgr_leaves(). Then vgpu_vram_mgr_mark_lost() finds that the BO is in VRAM, and
+ * vgpu_vram_mgr_leaves() finds that the copy is older than the loss. Catches: both functions count
+ * the BO as lost; a second loss of VRAM is not counted.
  */
 static void vram_lost_once(struct kunit *test)
 {

@@ -48,7 +48,7 @@ static void place_free_all(struct place_state *s)
 			vgpu_mock_free(s->mock, s->res[i]);
 }
 
-/* If @wiped, mark a resource as wiped. Then free the resource. */
+/* If @wiped is true, the manager may report the memory as clear after the free. */
 static void place_free(struct place_state *s, struct ttm_resource *res,
 		       bool wiped)
 {
@@ -127,9 +127,9 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * Allocate all VRAM except every other page of a range of SMALL pages. Catches: two contiguous
- * pages are allocated although no two adjacent pages are free; single pages cannot be allocated;
- * VRAM stays fragmented after all of it is freed.
+ * Allocate all VRAM, the last 1024 pages (SMALL) one by one. Of these, free the pages with an even
+ * number, so that no two adjacent pages are free. Catches: two contiguous pages are allocated;
+ * single pages cannot be allocated; VRAM stays fragmented after all of it is freed.
  */
 static void place_fragmented(struct kunit *test)
 {

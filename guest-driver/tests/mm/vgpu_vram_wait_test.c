@@ -100,8 +100,8 @@ static void keep_waits(struct kunit *test)
 	struct dma_resv *resv = m->mock->bo.base.tbo.base.resv;
 
 	/*
-	 * The owner returns no time after which the BO becomes evictable, as for a BO of the
-	 * caller itself.
+	 * evict_in() returns 0: it is not known when the BO becomes evictable. A wait might never
+	 * end, so the result is -ENOENT. (KFD returns 0 if the BO belongs to the calling process.)
 	 */
 	keep_expect(test, m, -ENOENT);
 	m->evict_in = 1;
@@ -120,8 +120,8 @@ static void keep_waits(struct kunit *test)
 }
 
 /*
- * Let the owner's time slice end between evict_ok() and evict_in(). Catches: the function
- * reports that no BO will become evictable.
+ * The time slice of the BO's owner ends between the calls of evict_ok() and evict_in(). Catches:
+ * vgpu_vram_mgr_wait_kept() returns -ENOENT, although the BO has just become evictable.
  */
 static void keep_ends(struct kunit *test)
 {
@@ -133,8 +133,8 @@ static void keep_ends(struct kunit *test)
 }
 
 /*
- * Catches: although VRAM was freed since the failed allocation, the function waits for the
- * time that evict_in() returns.
+ * VRAM was freed after an allocation had failed. Catches: vgpu_vram_mgr_wait_kept() waits for the
+ * time that evict_in() returns. (A jiffy is enough, because the caller can try again.)
  */
 static void keep_freed(struct kunit *test)
 {
@@ -147,9 +147,9 @@ static void keep_freed(struct kunit *test)
 }
 
 /*
- * Catches: a fatal signal does not end the wait for the end of the owner's time slice; if a BO is
- * evictable, the function does not return -EINTR after the signal, so that the caller's loop of
- * tries continues.
+ * A fatal signal is pending. Catches: vgpu_vram_mgr_wait_kept() still waits for the time that
+ * evict_in() returns; if the BO is evictable, vgpu_vram_mgr_wait_kept() returns 1 instead of
+ * -EINTR. (After 1, the caller would try the allocation again instead of giving up.)
  */
 static void keep_killed(struct kunit *test)
 {

@@ -21,7 +21,8 @@
 /* Number of processes that are restored at a time (KFD_RESTORE_ACTIVE). */
 #define RESTORE_SLOTS		3u
 /*
- * Value of amdkfd_process_info.restore_busy, large enough for restore_work to wait for the mutex.
+ * Value of amdkfd_process_info.restore_busy. If the value is at least KFD_RESTORE_BUSY,
+ * restore_work waits for kfd_process.mutex. Otherwise restore_work only tries to lock the mutex.
  */
 #define RESTORE_BUSY		1000u
 #define RESTORE_TIMEOUT_US	(10 * USEC_PER_SEC)
@@ -91,9 +92,9 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 }
 
 /*
- * Catches: restore_work is queued after queue_lock is dropped. Before restore_work is queued, the
- * last queue can be destroyed and kfd_process_info_fini() can run. Then restore_work is queued for
- * a process that is freed.
+ * Catches: restore_work is queued after queue_lock is dropped. Between the drop and the queueing,
+ * another thread can destroy the last queue and call kfd_process_info_fini(). Then restore_work is
+ * queued for a process that is freed.
  */
 static void evict_queues_restore(struct kunit *test)
 {

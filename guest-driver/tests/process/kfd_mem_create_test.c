@@ -28,8 +28,9 @@
 
 #define CREATE_BOS	20u
 /*
- * Number of calls of create_lets_go() that return false. An allocation calls this function more
- * often in its 16 tries (KGD_MEM_CREATE_TRIES), so that a later call returns true.
+ * Number of calls of create_lets_go() that return false before a call returns true. An allocation
+ * is tried at least 16 times (KGD_MEM_CREATE_TRIES). Each try that fails calls create_lets_go() at
+ * least once, so a later try succeeds.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -120,8 +121,8 @@ static int create_move(struct ttm_buffer_object *tbo, bool evict,
 	if (m->n_moved < ARRAY_SIZE(m->moved))
 		m->moved[m->n_moved++] = to_vgpu_bo(tbo);
 	/*
-	 * Only the driver's move calls vacate(), with which the owner moves the pages out of the
-	 * BO.
+	 * An owner with vacate() moves the content of its BO in vacate(). Call the driver's move
+	 * function for such a BO, because that function calls vacate().
 	 */
 	if (ops && ops->vacate)
 		return vgpu_ttm_funcs.move(tbo, evict, ctx, new, hop);
@@ -171,7 +172,11 @@ static int create_alloc(struct ttm_resource_manager *man,
 	return m->driver_funcs->alloc(man, tbo, place, res);
 }
 
-/* Replaces release_notify(): if the BO has no memory, the try has failed and is over. */
+/*
+ * Replaces release_notify(). If the released BO has no memory, a try to create this BO has failed
+ * and is now over. Then tell the thread m->holder, which holds the reservations of all m->bo during
+ * each try, to drop these reservations.
+ */
 static void create_release(struct ttm_buffer_object *tbo)
 {
 	struct create_mock *m = create_of(tbo->bdev);
@@ -319,7 +324,10 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 	return m;
 }
 
-/* Start a thread that holds the reservations during each try. The caller stops the thread. */
+/*
+ * Start a thread that holds the reservations of all m->bo during each try to create a BO. The
+ * caller stops the thread by create_stop_holder().
+ */
 static void create_start_holder(struct kunit *test, struct create_mock *m)
 {
 	struct task_struct *thread = kthread_run(create_holder, m, "vgpu-create-test");
@@ -366,8 +374,9 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 
 /*
  * Another thread reserves the only BO before every try, and drops the reservation after the try.
- * Catches: an allocation waits for the reservation only between its tries, so that every try finds
- * the BO reserved, and the allocation fails.
+ * Catches: after a failed try, the allocation waits for the reservation and takes it, but drops the
+ * reservation before it evicts the BO. With this bug, the other thread has reserved the BO again at
+ * the next try. So every try finds the BO reserved, and the allocation fails.
  */
 static void create_held(struct kunit *test)
 {

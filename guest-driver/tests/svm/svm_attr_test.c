@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare the effect of attributes (svm/svm_attr.c, svm/svm_policy.c) with a list of the last
- * attribute for each GPU. Catches: an attribute does not change the access; an attribute is
- * applied to another GPU; memory moves to a place that a GPU with access cannot reach.
+ * Set attributes of memory (svm/svm_attr.c), and compare the resulting access of each GPU with the
+ * last access attribute that was set for this GPU. Compare the location that the policy chooses
+ * (svm/svm_policy.c) with the expected location. Catches: an attribute does not change the access;
+ * an attribute is applied to another GPU; memory moves to a place that a GPU with access cannot
+ * reach.
  */
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
@@ -195,7 +197,10 @@ static void attr_flags(struct kunit *test)
 	}
 }
 
-/* Check that the last location and the last granularity apply, and that no other field changes. */
+/*
+ * Check that an attribute replaces the location or the granularity that an earlier attribute has
+ * set, and that no other field changes.
+ */
 static void attr_values(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -275,11 +280,16 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * Check that the attributes take precedence over the policy. Without access, the fault is
- * denied. Memory moves to the preferred location if the faulting GPU can reach this location,
- * otherwise to the location that the policy chooses. But if the range stays mapped and another GPU
- * with access cannot reach the location, memory does not move. No GPU has pulled the memory before,
- * and VRAM has free space.
+ * Check that the attributes take precedence over the policy:
+ *
+ * - A fault of a GPU without access is denied.
+ * - Memory moves to the preferred location if the faulting GPU can reach this location, otherwise
+ *   to the location that the policy chooses.
+ * - Memory does not move if the range stays mapped and another GPU with access cannot reach the
+ *   new location.
+ *
+ * Other rules do not apply in this test, because no GPU has pulled the memory before, and VRAM has
+ * free space.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -330,9 +340,9 @@ static void policy_fault(struct kunit *test)
  * @pages: length of the range; its granularity is 512 pages
  * @faults: one character for each step: number of the GPU that faults; 'T' if a long time passes;
  *          'F' if VRAM of GPU 0 is full from this step on
- * @want: one character for the expected decision on each fault: number of the GPU to whose VRAM
- *        memory has to migrate, even if it is there already; 's' for system memory; '.' for no
- *        migration; 'x' if the fault is denied
+ * @want: one character for the expected decision on each fault. '0' or '1': migrate memory to the
+ *        VRAM of this GPU, even if the memory is there already. 's': migrate memory to system
+ *        memory. '.': migrate nothing. 'x': deny the fault
  */
 struct policy_case {
 	enum svm_policy policy;
@@ -368,8 +378,8 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 	/*
-	 * If VRAM is full, only every second fault moves memory, because the move evicts other
-	 * memory.
+	 * If VRAM is full, a move to VRAM evicts other memory. So only every second fault moves
+	 * memory. Otherwise two pages that are needed together could evict each other without end.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
@@ -398,8 +408,9 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
 	/*
-	 * A GPU pulls memory at its first fault if the GPU is the prefetch location or the range is
-	 * small, unless another GPU leads.
+	 * A GPU pulls memory at its first fault if the last prefetch went to this GPU. If the range
+	 * is smaller than the granularity, a GPU pulls memory when it has had more faults than all
+	 * other GPUs together.
 	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
 	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
@@ -412,9 +423,11 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Record a pull, and return true if the pull counts as recent for at least one second. Then
- * change the pull so that it stays recent until a 'T' in the case's faults, because the guest may
- * be stopped for longer than a second between two faults.
+ * Record a pull by svm_policy_pulled(). A pull counts as recent until the time svm_pull.until.
+ * Return true if svm_policy_pulled() has set this time at least one second ahead. Before the
+ * return, set the time to U64_MAX, because the guest may be stopped for longer than a second
+ * between two faults. So the pull counts as recent until the next 'T' in policy_case.faults. ('T'
+ * sets the time to 0.)
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -509,8 +522,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to a location that a GPU cannot reach, although the GPU has
- * ACCESS_IN_PLACE, or has ACCESS and the range stays mapped.
+ * Catches: memory is prefetched to VRAM that a GPU with ACCESS_IN_PLACE cannot reach; memory of a
+ * range that stays mapped is prefetched to VRAM that a GPU with ACCESS cannot reach.
  */
 static void policy_prefetch(struct kunit *test)
 {

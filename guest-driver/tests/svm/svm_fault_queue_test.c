@@ -47,7 +47,7 @@ struct fault_process {
  * @other: process without address space, so that its faults are stale and do not need mmap_lock
  * @node: GPU
  * @sn: SVM state of @node
- * @vm: address space of @stalled, and the device
+ * @vm: mock of the device and of one address space, which @stalled uses
  * @ring: interrupt ring
  * @wptr: write-back of the ring's write pointer
  * @next: number of entries written so far
@@ -101,8 +101,8 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
 	/*
-	 * The retry faults are not newer than the last unmap, so that none of these faults is
-	 * denied.
+	 * Set the time of the last unmap to the timestamp of the test's retry faults. Only a fault
+	 * that is newer than the last unmap is denied, so none of these faults is denied.
 	 */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
@@ -306,9 +306,9 @@ static void fault_cam_full(struct kunit *test)
 			read_poll_timeout(fault_acks, now, now == VGPU_RETRY_CAM_SLOTS,
 					  USEC_PER_MSEC, FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * The worker of m->stalled still waits for mmap_lock, so cam_work has acknowledged the
-	 * slots. Wait for the end of cam_work, because it counts the stall in VGPU_STAT_CAM_STALLS
-	 * only after the acknowledgments.
+	 * All slots are acknowledged. The worker of m->stalled still waits for mmap_lock and has
+	 * acknowledged none, so cam_work has acknowledged all. Wait for the end of cam_work,
+	 * because cam_work counts the stall in VGPU_STAT_CAM_STALLS after the acknowledgments.
 	 */
 	flush_delayed_work(&m->sn.cam_work);
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 2);

@@ -137,8 +137,8 @@ static void svm_test_unmap_log_sequence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, log.iv[0].last, 999UL);
 
 	/*
-	 * The highest page has no neighbour above it, so the number of that neighbour must not wrap
-	 * around.
+	 * ULONG_MAX + 1 wraps around to 0. Nevertheless page ULONG_MAX is not adjacent to page 0,
+	 * so the log must have two intervals now.
 	 */
 	svm_unmap_log_add(&log, (struct svm_interval){ ULONG_MAX, ULONG_MAX });
 	KUNIT_EXPECT_EQ(test, log.n, 2);

@@ -29,7 +29,8 @@
  * @sn: SVM state of @node
  * @vm: address space of @p
  * @writes: register writes during svm_range_remove()
- * @late: register writes while the range was not in the tree or the list
+ * @late: number of @writes that came after the range was removed from the tree or from the list.
+ *        The TLB flush must come before the removal, so the test expects 0
  */
 struct range_mock {
 	struct kfd_process p;

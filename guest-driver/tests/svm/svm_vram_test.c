@@ -8,8 +8,9 @@
  * a fault keeps its page reference, so that the page cannot move; a fault changes vmf->page, or
  * returns without the reference that do_swap_page() drops.
  *
- * Test pages of two GPUs that are in one hive or not (svm/migrate/svm_hive.c). Catches: HMM
- * returns a page of a GPU in another hive; a page is looked up in the wrong VRAM.
+ * Test the owner and the location of pages in VRAM of several GPUs (svm/migrate/svm_hive.c). Two of
+ * the GPUs are in the same hive, the others in another hive or in none. Catches: HMM returns a page
+ * of a GPU in another hive; a page is looked up in the wrong VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
@@ -293,8 +294,9 @@ static void touch_lends(struct kunit *test)
 }
 
 /*
- * Check that a thread that is killed while it waits for the moving fault gets its page
- * reference back exactly once.
+ * Two threads have dropped their page references, and wait until another fault has moved the page.
+ * One of the threads is killed. Check that the reference of this thread is taken again exactly
+ * once: when the thread is killed, and not a second time when the move ends.
  */
 static void touch_killed(struct kunit *test)
 {
@@ -376,8 +378,9 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 }
 
 /*
- * Check the locations (enum svm_place) of pages of nodes 3 and 1 of a hive, of a GPU without a
- * hive, and of system memory. The accessing GPU is node 3 or node 1.
+ * Check the location (enum svm_place) of four pages. Three pages are in VRAM: of node 3 of a hive,
+ * of node 1 of this hive, and of a GPU without a hive. The fourth page is in system memory. The
+ * accessing GPU is node 3 or node 1.
  */
 static void peer_places(struct kunit *test)
 {

@@ -84,14 +84,17 @@ static void trim_keeps_mapped(struct kunit *test)
 	m->limit = n;
 	vm_mock_update(m);
 	vm_mock_check(test, m);
-	/* The tables are freed after the unmap, although the entries were clear before it. */
+	/*
+	 * The move clears all entries, so the unmap finds no entry to clear. Check that the trim
+	 * frees the tables nevertheless, because the pages are not mapped any more.
+	 */
 	vm_mock_move(m, 1, TTM_PL_TT);
 	vm_mock_unmap_all(m, 1);
 	vm_mock_trim(m);
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* Catches: the table below a 2 MiB leaf, which a split of the leaf needs, is freed. */
+/* Catches: the PTB below a 2 MiB leaf is freed. (A later split of the leaf needs this PTB.) */
 static void trim_keeps_behind_leaf(struct kunit *test)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, n;

@@ -130,8 +130,8 @@ static void job_bytes_run(struct kunit *test)
 }
 
 /*
- * Catches: data is appended to a packet that is not the last one, or at an address at which
- * the last packet does not end.
+ * Catches: data is appended to a packet that is not the last one; data is appended to a packet
+ * although the entries of this packet do not end at the address of the data.
  */
 static void job_gap(struct kunit *test)
 {
@@ -156,7 +156,10 @@ static void job_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job->ndw, 6);
 }
 
-/* Catches: a job that is not full lacks space for the largest writes of one more step. */
+/*
+ * Catches: vgpu_vm_job_full() returns false, although the job has no space for the largest writes
+ * of one more step.
+ */
 static void job_room(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 1000);

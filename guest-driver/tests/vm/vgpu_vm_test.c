@@ -14,7 +14,6 @@ static bool vm_free(struct vm_mock *m, unsigned int i, unsigned int n)
 	return !memchr_inv(m->owner + i, 0, n);
 }
 
-/* Return a random place for a BO. */
 static u32 vm_place(struct vm_mock *m)
 {
 	return prandom_u32_state(&m->rnd) % 4 ? TTM_PL_TT : TTM_PL_SYSTEM;
@@ -120,8 +119,8 @@ static void vm_cut_moved(struct kunit *test)
 }
 
 /*
- * Clear one to three pages at a time in a 2 MiB leaf. Catches: the translation of a page that was
- * not cleared changes.
+ * Clear one to three pages at a time in a 2 MiB leaf. Catches: a clear also changes the
+ * translation of other pages.
  */
 static void vm_cut_leaf(struct kunit *test, bool sdma)
 {
@@ -294,7 +293,7 @@ static void vm_flush_once(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Catches: a clear of PRT entries, which the TLB caches as well, does not flush. */
+/* Catches: a clear of PRT entries does not flush the TLB. (The TLB may hold PRT entries.) */
 static void vm_prt_entries(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -371,7 +370,9 @@ static DEFINE_SPINLOCK(mock_fence_lock);
 
 /*
  * Catches: the fence of vgpu_vm_last_update() signals before the moves of all mapped BOs have
- * completed; an update maps a BO before the BO's move has completed, while a job may run.
+ * completed; vgpu_vm_update_moved() maps a BO before the move of this BO has completed, although
+ * its parameter @idle is false. (Then jobs may run in the address space. A job could then read the
+ * BO's new memory before the move has filled this memory.)
  */
 static void vm_last_update(struct kunit *test)
 {

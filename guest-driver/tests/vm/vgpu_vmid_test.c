@@ -143,8 +143,8 @@ static void vmid_twice(struct kunit *test)
 	vgpu_vm_put_vmid(&m->vm[1].base);
 	KUNIT_EXPECT_EQ(test, m->vm[1].base.vmid, 0);
 	/*
-	 * A second put of vm[1] does not disable the context of its former VMID, which vm[2] has
-	 * now.
+	 * vm[2] gets the VMID that vm[1] had. A second put of vm[1] must not disable the context of
+	 * this VMID.
 	 */
 	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[2].base), 0);
 	vgpu_vm_put_vmid(&m->vm[1].base);
