@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers that no real chip has: identity of the device and its counters, in
- * a block at the end of BAR 5 that gfx90a leaves unused. The registers are
- * read-only. A read of the low dword of a 64-bit counter latches the high
- * dword: read the low one first.
+ * Registers that no real chip has: information about the device, and event
+ * counters. They form a block at the end of BAR 5. A real gfx90a does not use
+ * the addresses of this block. The registers are read-only. A read of the low
+ * dword of a 64-bit counter latches the high dword: read the low one first.
  */
 #ifndef VGPU_DEVICE_INFO_H
 #define VGPU_DEVICE_INFO_H
@@ -26,7 +26,7 @@
  */
 #define VGPU_COUNTER(i)			(VGPU_BASE + 0x10 + 2 * (i))
 #define VGPU_CNT_FAULTS_RETRY		0	/* retry faults reported (IH entries made) */
-#define VGPU_CNT_FAULTS_NORETRY		1	/* no-retry faults reported */
+#define VGPU_CNT_FAULTS_NORETRY		1	/* no-retry faults with an IH entry */
 #define VGPU_CNT_FAULTS_MERGED		2	/* stalls on a fault already reported */
 #define VGPU_CNT_REPLAYS		3	/* stalled accesses that succeeded on replay */
 /* Acknowledged TLB invalidations; each VMID of a request counts as one. */

@@ -70,7 +70,8 @@
 #define BIF_IH_DOORBELL_RANGE		(NBIO_BASE + 0x1d2)
 #define BIF_SDMA2_DOORBELL_RANGE	(NBIO_BASE + 0x1d6)
 #define BIF_SDMA3_DOORBELL_RANGE	(NBIO_BASE + 0x1d7)
-#define BIF_SDMA4_DOORBELL_RANGE	(NBIO_BASE + 0x1d9)	/* offset on Aldebaran */
+/* Aldebaran (gfx90a) has this register at offset 0x1d9, Arcturus at 0x1d8. */
+#define BIF_SDMA4_DOORBELL_RANGE	(NBIO_BASE + 0x1d9)
 #define BIF_SDMA_DOORBELL_RANGE(n)	((n) < 2 ? BIF_SDMA0_DOORBELL_RANGE + (n) : \
 					 (n) < 4 ? BIF_SDMA2_DOORBELL_RANGE + (n) - 2 : \
 					 BIF_SDMA4_DOORBELL_RANGE)

@@ -53,11 +53,24 @@
 #define SDMA_COPY_LINEAR_DW1__COUNT	0x3fffffffu	/* bytes - 1 */
 
 /*
- * COPY_LINEAR_RECT: header, five dwords for the source, five for the
- * destination, two for the size of the rectangle (x and y; z). The five dwords
- * are address lo, address hi, x and y, z and pitch, slice pitch. Pitches and
- * sizes are stored minus 1. All values except addresses count elements. If z of
- * the size is 1, slice pitches are not used.
+ * COPY_LINEAR_RECT:
+ *
+ *   dword 0         header
+ *   dwords 1 to 5   source
+ *   dwords 6 to 10  destination
+ *   dword 11        size of the rectangle: x, y
+ *   dword 12        size of the rectangle: z
+ *
+ * The five dwords of the source, and those of the destination:
+ *
+ *   first           address lo
+ *   second          address hi
+ *   third           x, y
+ *   fourth          z, pitch
+ *   fifth           slice pitch
+ *
+ * Pitches and sizes are stored minus 1. All values except addresses count
+ * elements. If z of the size is 1, slice pitches are not used.
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */

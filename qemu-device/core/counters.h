@@ -13,12 +13,12 @@
 extern const VMStateInfo vgpu_vmstate_info_stat64;
 
 /**
- * vgpu_count: add to an event counter
+ * vgpu_count: add @n to a counter that the guest reads at VGPU_COUNTER()
  * @s: device
  * @counter: VGPU_CNT_*
- * @n: number of events
+ * @n: number in the unit of the counter: events, bytes, entries
  *
- * Context: any thread.
+ * Context: any thread, no lock needed.
  */
 static inline void vgpu_count(VGPUState *s, unsigned counter, uint64_t n)
 {

@@ -21,7 +21,7 @@ typedef struct VGPUState VGPUState;
  * entry of zeros means that there is no register.
  */
 typedef struct VGPUReg {
-    bool exists;                /* false: no register at this offset */
+    bool exists;
     uint32_t mask;              /* bits that a write stores */
     uint32_t reset;             /* value after a reset of the chip */
     /*
@@ -30,9 +30,9 @@ typedef struct VGPUReg {
      */
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
     /*
-     * Called after a write has stored the bits that member mask selects. @old
-     * is the stored value before the write, @val is the value written. NULL: a
-     * write has no side effect. The caller holds the BQL.
+     * Called after a write has stored the bits of VGPUReg.mask. @old is the
+     * stored value before the write, @val is the value written. NULL: a write
+     * has no side effect. The caller holds the BQL.
      */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);

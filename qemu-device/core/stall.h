@@ -13,7 +13,7 @@
  */
 typedef enum VGPUWait {
     VGPU_WAIT_NONE,
-    /* New write pointer, because the packet is not complete in the ring. */
+    /* A new write pointer: the ring does not have the complete packet yet. */
     VGPU_WAIT_WPTR,
     /*
      * Time VGPUStall.until, which is the next try of a poll or the end of a

@@ -8,10 +8,10 @@
  * Locks, outermost first, and what each guards:
  *
  *   BQL          register and doorbell access, realize, reset, run state
- *   worker->lock the queues of an SDMA engine, or all compute queues, which
- *                register accesses and the worker's thread use. A thread holds
- *                the lock of at most one worker, except during a chip reset,
- *                which takes the CP's lock and then the locks of all engines
+ *   worker->lock the queues of an SDMA engine, or all compute queues. Register
+ *                accesses and the worker's thread use these queues. A thread
+ *                holds the lock of at most one worker, except in a chip reset.
+ *                A chip reset takes the CP's lock and then those of all engines
  *   s->sdma->share_lock  waits of engines for other engines (sdma/share.c)
  *   s->lock      fault status, retry CAM, invalidations, interrupt rings
  *   s->inject->lock  injections (inject/inject.c)
@@ -27,11 +27,12 @@
  * Registers that only store a value are written under the BQL and read by any
  * thread, with qatomic_read(): see vgpu_hub_reg().
  *
- * Each client of a hub has a TLB, which only the client's thread accesses. A
- * TLB entry holds the generation that its VMID had before the page walk. An
- * invalidation of all pages increments the generation. An invalidation of a
- * range of pages is added to the hub's log, and a client applies new entries of
- * the log to its TLB before it uses translations again. The client's counter
+ * Each client of a hub has a TLB, which only the client's thread accesses. Each
+ * VMID of a hub has a generation, a counter that an invalidation of all pages
+ * increments. A TLB entry stores the value of this counter from before the page
+ * walk, and is valid only while the counter has this value. An invalidation of
+ * a range of pages is added to the hub's log, and a client applies new entries
+ * of the log to its TLB before it uses translations again. The client's counter
  * VGPUTlb.access is odd while the client uses translations. An invalidation is
  * acknowledged when each counter that was odd at the start of the invalidation
  * has changed.

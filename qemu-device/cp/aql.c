@@ -17,10 +17,10 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 enum {
-    AQL_PHASE_WORK,
-    AQL_PHASE_SIGNAL,           /* the work of the packet is done */
-    AQL_PHASE_MAILBOX,          /* the completion signal was decremented */
-    AQL_PHASE_RETIRE,           /* the event of the signal was sent */
+    AQL_PHASE_WORK,             /* execute the packet and its IB, if any */
+    AQL_PHASE_SIGNAL,           /* decrement the completion signal */
+    AQL_PHASE_MAILBOX,          /* send the event of the completion signal */
+    AQL_PHASE_RETIRE,           /* mark the packet invalid, advance rptr */
 };
 
 static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
@@ -241,9 +241,9 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         if (q->phase == AQL_PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
             /*
-             * User space has not written the packet's header yet. After the
-             * write user space rings the doorbell, and the doorbell ends this
-             * wait.
+             * User space has not written the packet's header yet. User space
+             * rings the doorbell after it has written the header. The doorbell
+             * ends this wait.
              */
             return vgpu_exec_wait_wptr(x);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: global wave sync (GWS): 64 resources of the chip with which waves
- * of a dispatch wait for each other. The model has no waves, only the
+ * vgpu-kfd: global wave sync (GWS). The chip has 64 GWS resources. The waves of
+ * a dispatch use them to wait for each other. The model has no waves, only the
  * allocation of resources. Each VMID has one range of resources. The scheduler
  * allocates as many resources as the MAP_PROCESS of a process requests, from
  * the mask of SET_RESOURCES. No resource is allocated to two processes.

@@ -135,8 +135,9 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
 }
 
 /*
- * Return true if the worker's current queue is @q, or if the current queue is
- * the scheduler and the scheduler's run list was submitted by @q.
+ * Return true if @q is the worker's current queue. While the scheduler is
+ * current, the queue that submitted the run list counts as current too, because
+ * a stop of that queue also ends the run list.
  */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {

@@ -228,8 +228,8 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
 }
 
 /*
- * Execute a RUN_LIST with CHAIN in a list, which usually chains back to the
- * start of the same list.
+ * Execute a RUN_LIST with CHAIN: continue at the start of the list that the
+ * packet names. Usually this is the same list, which is then repeated.
  */
 static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 {
@@ -247,8 +247,10 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 }
 
 /*
- * Execute the next packet of the list. If a resource that the packet needs is
- * not free, start the slice; the next slice executes the packet again.
+ * Execute the next packet of the list, to map a process or a queue for the
+ * slice that is being built. If a resource that the packet needs is not free,
+ * start this slice. The packet is executed again when the following slice is
+ * built.
  */
 static VGPUStep hws_packet(VGPUCp *cp)
 {

@@ -107,8 +107,9 @@ typedef struct CpHws {
      */
     bool whole_list;
     /*
-     * True after logging that the run list stalls, because its next packet gets
-     * no free VMID, HQD or other resource even as first packet of a slice.
+     * True if a stall of the run list was logged. A run list stalls if the
+     * first packet of a slice gets no free VMID, HQD or other resource. The
+     * slice has mapped nothing yet, so the slice's end frees no resource.
      */
     bool starved;
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
@@ -137,15 +138,15 @@ struct VGPUCp {
     CpQueue queues[CP_NUM_HQDS];
     uint32_t regs[CP_NUM_GC_REGS];      /* registers from CP_GC_FIRST on */
     uint32_t grbm_gfx_cntl;     /* GRBM_GFX_CNTL: selects an HQD and a VMID */
-    uint32_t mec_cntl;          /* CP_MEC_CNTL */
+    uint32_t mec_cntl;          /* halt bits of the two MECs */
     uint32_t schedulers;        /* RLC_CP_SCHEDULERS */
     /*
      * Masks of the last SET_RESOURCES: resources that run lists may use.
      * Accessed by the CP's thread.
      */
     uint64_t queue_mask;        /* mask of HQDs */
-    uint16_t vmid_mask;         /* mask of VMIDs */
-    uint64_t gws_mask;          /* mask of GWS resources */
+    uint16_t vmid_mask;         /* bit 0 is 0: VMID 0 is the kernel's */
+    uint64_t gws_mask;
     /*
      * SH_MEM_BASES and SH_MEM_CONFIG of each VMID. Written under the BQL and by
      * the CP's thread.
@@ -162,7 +163,10 @@ struct VGPUCp {
     uint64_t clock_captured;
 };
 
-/* Return the number of a queue: its index in cp->queues. */
+/*
+ * Return the number that identifies the queue in CpHws.owner and in trace
+ * events. The number is below CP_NUM_HQDS. Any thread.
+ */
 static inline unsigned cp_queue_number(const VGPUCp *cp, const CpQueue *q)
 {
     return q - cp->queues;
@@ -242,8 +246,8 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 /*
  * Execute the MAP_QUEUES in @dw. @vmid is the VMID of the queue if the packet
  * is in a run list, and negative if the packet is in a ring. In a run list, the
- * packet has no effect if a run list has mapped the queue already. Set *@full
- * to true if no HQD that the packet allows is free, else to false.
+ * packet has no effect if a run list has mapped the queue already. If all HQDs
+ * that the packet allows are in use, set *@full to true, else to false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);

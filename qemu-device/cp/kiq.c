@@ -172,9 +172,10 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
  * Invalidate the VMIDs that have the packet's PASID, in one hub after the
  * other. Each hub takes four steps, which x->done counts: two writes of the
  * address range, the write of the request, and the wait for the ACK bits of the
- * VMIDs in the request (x->reg_val). The wait ignores other VMIDs that have the
- * PASID by now, because the scheduler may have assigned another VMID to the
- * process since the request.
+ * VMIDs in the request (x->reg_val). After the request, the scheduler may
+ * assign another VMID to the process. The wait ignores that VMID: the request
+ * does not set that VMID's ACK bit, and vgpu_hub_set_root() has invalidated the
+ * VMID's old translations at the assignment.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

@@ -171,8 +171,8 @@ static uint32_t *gc_store(VGPUState *s, unsigned inst)
 }
 
 /*
- * Let each queue of ME 1 that is in the mask @val read its wptr from memory
- * once.
+ * Bit n of @val selects queue n of ME 1. Let each selected queue read its wptr
+ * from memory once.
  */
 static void wptr_poll_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)

@@ -11,8 +11,9 @@
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
 /*
- * Maximum number of deferred entries; further ones are dropped. All rings
- * together hold fewer entries.
+ * Maximum number of deferred entries. Further entries are dropped. All rings
+ * together hold fewer entries than this maximum. So when the maximum is
+ * reached, the deferred entries alone would overflow a ring.
  */
 #define DEFERRED_MAX    (32 * KiB)
 /* Maximum number of entries that one call of vgpu_ih_flush() pushes. */

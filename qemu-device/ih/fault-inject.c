@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: injections into interrupt entries of faults: an entry is dropped,
- * duplicated or delayed. Delays are on QEMU_CLOCK_VIRTUAL, which stops with the
- * machine.
+ * vgpu-kfd: injections that drop, duplicate or delay an interrupt entry. These
+ * injections apply to the entries that report VM faults. Delays are on
+ * QEMU_CLOCK_VIRTUAL, which stops with the machine.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

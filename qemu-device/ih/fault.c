@@ -73,8 +73,9 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot < VGPU_RETRY_CAM_SLOTS) {
             /*
-             * An access that already waits for this slot is not counted as
-             * merged again.
+             * Count the access as merged only if it has not waited for this
+             * slot before. An access that has waited for the slot has the
+             * slot's serial number in @stall.
              */
             if (stall->serial != s->ih->cam[slot].serial) {
                 vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);

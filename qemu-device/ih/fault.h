@@ -50,9 +50,11 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: in: hub, vmid, va, write, invs, and the serial of the last stall of
- *         the same access, or 0 if there was none; out: why, cam, serial and
- *         until
+ * @stall: In: the members that describe the access are set (hub, vmid, va,
+ *         write and invs). stall->serial is that of the last stall of the same
+ *         access, or 0 if the access has not stalled before. Out: stall->why
+ *         and stall->serial are set; stall->cam is set for VGPU_WAIT_CAM;
+ *         stall->until is set for VGPU_WAIT_RETRY.
  *
  * If the CAM is on, the function pushes an entry unless the page has a CAM slot
  * already, or no slot is free. If the CAM is off, the function pushes an entry
@@ -67,8 +69,8 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
  * vgpu_fault_ratelimit_clear: end the rate limit of a page
  * @c: client
  * @vmid: VMID
- * @va: GPU address of an access that stalled while the CAM was off, and that
- *      now raises no retry fault
+ * @va: GPU address of an access. The access stalled with VGPU_WAIT_RETRY, but
+ *      the repeated access caused no retry fault.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -81,9 +83,11 @@ void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
  *
  * Context: any thread. Takes s->lock.
  * Return: true if the access has to wait; false if the access is to be tried
- * again, because the VMID was invalidated, the CAM slot was acknowledged, the
- * entry of the slot must be sent again, or (for VGPU_WAIT_CAM_FREE) a CAM slot
- * is free or the CAM is off.
+ * again for one of these reasons:
+ * - The VMID was invalidated.
+ * - For VGPU_WAIT_CAM: the driver has acknowledged the CAM slot, or the slot's
+ *   interrupt entry is to be sent again.
+ * - For VGPU_WAIT_CAM_FREE: a CAM slot is free, or the CAM is off.
  */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 

@@ -22,10 +22,11 @@ extern const VMStateDescription vmstate_vgpu_faults;
 void vgpu_ih_alloc(VGPUState *s);
 
 /**
- * vgpu_ih_free: free s->ih
+ * vgpu_ih_free: free the state of the interrupt handler
  * @s: device
  *
- * Context: instance_finalize.
+ * Context: instance_finalize. If the device was realized, vgpu_ih_exit() was
+ * called before.
  */
 void vgpu_ih_free(VGPUState *s);
 

@@ -29,8 +29,8 @@ typedef struct VGPUCamSlot {
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
     uint32_t serial;            /* serial number in the interrupt entry */
     /*
-     * The first try of an access to the page after this time sends the
-     * interrupt entry again; ns, QEMU_CLOCK_VIRTUAL.
+     * When to send the interrupt entry again: ns, QEMU_CLOCK_VIRTUAL. The entry
+     * is sent when a queue next tries to access the page at or after this time.
      */
     int64_t due;
     /*
@@ -72,12 +72,15 @@ typedef struct VGPUIhRing {
 typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
-    /* At the push, an injection had set VGPUIh.full. */
+    /*
+     * Value of VGPUIh.full when the entry was deferred. VGPUIh.full is set to
+     * this value again before the entry is written to its ring.
+     */
     bool full;
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
 } VGPUIhDeferred;
 
-/* An interrupt entry of a VM fault that an injection delays. */
+/* The interrupt entry of a VM fault. An injection delays this entry. */
 typedef struct VGPULateIrq {
     /*
      * When to push the entry: ns, QEMU_CLOCK_VIRTUAL. 0 if the slot is unused.
@@ -99,8 +102,8 @@ typedef struct VGPULateIrqs {
 /* The interrupt handler. Guarded by s->lock, except as noted. */
 struct VGPUIh {
     /*
-     * IH registers. Written under the BQL, and the PASIDs also by the CP's
-     * thread. Read atomically.
+     * IH registers. Written by threads that hold the BQL. The CP's thread also
+     * writes the PASIDs, without the BQL. Read atomically.
      */
     uint32_t regs[VGPU_IH_SPAN];
     /*
@@ -130,7 +133,10 @@ struct VGPUIh {
     bool irq_due;
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
-    /* Rate limits of pages. The saved state has them under the name "pace". */
+    /*
+     * Each element is the rate limit of one page's interrupt entries. The saved
+     * state has this array under the name "pace".
+     */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
     uint32_t fault_serial;      /* serial of the last fault; read atomically */
     VGPULateIrqs late_irqs;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the retry CAM. A page with a retry fault has a slot in the CAM from
- * the report until the driver acknowledges the slot. Meanwhile further faults
- * on the page are merged: they push no entry. If the acknowledge takes long,
- * the entry may have been lost, and is sent again.
+ * the report until the driver acknowledges the slot. The report pushes an
+ * interrupt entry. Until the acknowledge, further faults on the page are
+ * merged: they push no entry. If the acknowledge takes long, the report's entry
+ * may have been lost. Therefore the device sends this entry again.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"

@@ -22,9 +22,9 @@
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
 /*
- * A slot of the cache of an injection that delays changes of page-table
- * entries. The slot is for one page-table entry, and holds the value that walks
- * read while a change of the entry is delayed.
+ * A slot of VGPUInjection.late. The slot is for one page-table entry. While the
+ * injection delays a change of that page-table entry, walks read the old value,
+ * which is in the slot.
  */
 typedef struct VGPULatePte {
     /*
@@ -90,8 +90,9 @@ static bool inject_is_active(const VGPUInjection *i)
 }
 
 /*
- * The caller of the static functions below that access a VGPUInjection holds
- * s->inject->lock. Only vgpu_inject_destroy() calls them without the lock.
+ * Some of the static functions below access a VGPUInjection. The caller of
+ * these functions holds s->inject->lock. Only vgpu_inject_destroy() calls one
+ * of these functions without the lock.
  */
 
 /* Update the masks of kinds that may fire and of links that are down. */

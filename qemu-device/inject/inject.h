@@ -38,12 +38,14 @@
 
 /* Value of a member of VGPUSite that does not apply. */
 #define VGPU_SITE_NONE  (-1)
-/* Value of a member of VGPUFilter that matches any value in a site. */
+/* In a member of VGPUFilter: any value of this member of VGPUSite matches. */
 #define VGPU_SITE_ANY   (-2)
 
 /*
- * The place of an occasion, which is compared with the filters of injections.
- * hub, vmid, engine and queue are VGPU_SITE_NONE if they do not apply.
+ * A site: the place of an occasion. (An occasion is an event at which an
+ * injection may take effect.) vgpu_inject_fires() compares the site with the
+ * filters of injections. Members @hub, @vmid, @engine and @queue are
+ * VGPU_SITE_NONE if they do not apply.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
@@ -62,8 +64,9 @@ typedef struct VGPUSite {
 } VGPUSite;
 
 /*
- * The filter of an injection. An occasion matches if all members match the
- * site. The members hub to pipe can be VGPU_SITE_ANY.
+ * The filter of an injection. An occasion matches if its site matches all
+ * members. Members @hub, @vmid, @engine, @queue, @me and @pipe can be
+ * VGPU_SITE_ANY.
  */
 typedef struct VGPUFilter {
     int hub;
@@ -179,7 +182,8 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
 /**
  * vgpu_inject_doorbell_lost: check whether a doorbell write is to be lost
  * @s: device
- * @site: queue, and in va the byte offset of the doorbell; hub is ignored
+ * @site: site that describes the queue; site.va is the byte offset of the
+ *        doorbell; site.hub is ignored
  *
  * Context: any thread.
  * Return: true if an injection of kind doorbell-lost takes effect. The caller
@@ -222,8 +226,8 @@ uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
 void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node);
 
 /**
- * vgpu_inject_links_down: read which links injections of @s have taken down
- * @s: device
+ * vgpu_inject_links_down: read which links are down because of injections
+ * @s: device that has the injections
  *
  * Context: any thread.
  * Return: mask of the nodes at the other end of these links.
@@ -237,8 +241,10 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: number of bytes before the first byte that may be poisoned, at most
- * @len; 0 if an injection takes effect, so that the first byte is poisoned.
+ * Return: 0 if an injection takes effect: the first byte is then poisoned.
+ * Otherwise the number of bytes that are not poisoned, counted from site.va and
+ * at most @len. If this number is less than @len, the byte behind these bytes
+ * may be poisoned.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
@@ -296,11 +302,12 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
 uint32_t vgpu_inject_id(const VGPUInjection *i);
 
 /**
- * vgpu_inject_now: offer the command itself to an injection as an occasion
+ * vgpu_inject_now: let an injection take effect during the command vgpu-inject
  * @s: device
- * @i: injection of an immediate kind, with threshold 1 << 32 and skip 0
- * @site: place of the occasion; not compared with the filter
- * @hit: filled in
+ * @i: injection that the command has added. The kind is immediate, the
+ *     threshold is 1 << 32 and the skip is 0.
+ * @site: site for the trace; not compared with the filter
+ * @hit: filled in if the injection took effect
  *
  * Return: true if the injection took effect; false if the injection has taken
  * effect args.count times already.

@@ -44,10 +44,11 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 }
 
 /*
- * Wait for the accesses that may still use a mapping which the caller has
- * changed, because the guest or another device may reuse the memory as soon as
- * the caller releases the BQL. The wait ends, since workers never take the BQL
- * and a step accesses 2 MiB at most. synchronize_rcu() cannot replace the wait:
+ * The caller has changed a mapping. Accesses in progress may still use the old
+ * mapping. This function waits for these accesses: as soon as the caller
+ * releases the BQL, the guest or another device may reuse the memory behind the
+ * old mapping. The wait ends, since workers never take the BQL and a step
+ * accesses 2 MiB at most. synchronize_rcu() cannot replace the wait:
  * vCPUs wait for the BQL inside of RCU critical sections, and the caller may be
  * in an RCU critical section itself.
  */

@@ -121,8 +121,8 @@ uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
  * vgpu_clients_flush_tlb: drop all translations of all clients
  * @s: device
  *
- * Context: the caller holds the BQL, and has paused or holds the workers of all
- * clients.
+ * Context: BQL held. The worker of each client runs no step: the caller has
+ * paused the worker, or holds the worker (vgpu_worker_hold()).
  */
 void vgpu_clients_flush_tlb(VGPUState *s);
 
@@ -147,9 +147,12 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * @va: GPU address
  * @len: bytes, at least 1
  * @type: kind of access
- * @span: set to the longest span at @va of at most @len bytes; or to a fault,
- * which is not reported yet; or, if the IOMMU's translation is missing, to kind
- * VGPU_TARGET_WAIT. The caller releases the span with vgpu_phys_unmap().
+ * @span: set to one of these results:
+ *        - the longest span at @va of at most @len bytes
+ *        - a fault, which is not reported yet
+ *        - kind VGPU_TARGET_WAIT if the IOMMU's translation is missing
+ *
+ * The caller releases the span with vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
@@ -161,11 +164,13 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
  * @vmid: VMID
  * @va: GPU address
  * @len: bytes, at least 1
- * @span: in: the fault. Out: for a read, a span of at most @len bytes in the
- *        default page. For a write, or if there is no default page, or if the
- *        registers do not redirect the fault's class to the page: a span that
- *        reads zeros and drops writes. If the IOMMU's translation is missing:
- *        kind VGPU_TARGET_WAIT.
+ * @span: In: the fault. Out: a span of at most @len bytes, or kind
+ *        VGPU_TARGET_WAIT if the IOMMU's translation of the default page is
+ *        missing
+ *
+ * The span is in the default page if the access is a read, a default page
+ * exists, and the registers redirect faults of this class to the default page.
+ * Otherwise the span reads zeros and drops writes.
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);

@@ -9,7 +9,10 @@
 #define TYPE_VGPU_HIVE "vgpu-hive"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
 
-/* Value of property node with which a device gets the lowest free number. */
+/*
+ * A device whose property "node" has this value gets the lowest free node
+ * number of its hive.
+ */
 #define VGPU_NODE_AUTO          (-1)
 
 /* Type of a property that links to a hive. */

@@ -233,7 +233,6 @@ static void pasid_written(VGPUState *s, unsigned inst, unsigned off,
         1u << (off - ATC(ATC_VMID_PASID_MAPPING(0)));
 }
 
-/* Clear the bits that are 1 in the written value. */
 static void pasid_status_written(VGPUState *s, unsigned inst, unsigned off,
                                  uint32_t old, uint32_t val)
 {

@@ -103,9 +103,11 @@ VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s);
 void vgpu_invalidate_vmids(VGPUState *s, unsigned hub, uint32_t vmids);
 
 /**
- * vgpu_invalidate_complete: acknowledge each pending invalidation for which all
- * accesses that may use old translations have ended
+ * vgpu_invalidate_complete: acknowledge pending invalidations
  * @s: device
+ *
+ * An invalidation stays pending if an access in progress may still use old
+ * translations, or if an injection suppresses the acknowledge.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -125,7 +127,7 @@ uint32_t vgpu_fault_interrupt_bit(uint16_t fault);
  * @c: client whose access faulted; its hub's registers are set
  * @vmid: VMID
  * @va: GPU address of the fault
- * @span: no-retry fault
+ * @span: translation that ended in the no-retry fault
  *
  * If the registers hold an earlier fault and ALLOW_SUBSEQUENT is clear, only
  * MORE_FAULTS is set.

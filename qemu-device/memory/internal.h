@@ -18,8 +18,8 @@
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
 /*
- * A class of no-retry faults, the value of VGPUSpan.fault. @name is RANGE,
- * PDE0, VALID and so on.
+ * Value of VGPUSpan.fault for a class of no-retry faults. @name is the name of
+ * the class, such as RANGE, PDE0 or VALID.
  */
 #define VGPU_FAULT_CLASS(name) \
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
@@ -61,8 +61,8 @@ typedef struct VGPUInvalidation {
      */
     uint32_t no_ack;
     /*
-     * For each client, mask of VMIDs whose old translations the client's access
-     * in progress may still use.
+     * For each client, mask of VMIDs. The client's access in progress may still
+     * use old translations of these VMIDs.
      */
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /*
@@ -153,7 +153,10 @@ struct VGPUMemory {
     AddressSpace vram_as;       /* has VRAM from address 0 on */
     MemoryRegionCache vram_cache;       /* marks written VRAM dirty */
 
-    /* Listens to the memory map of the bus. */
+    /*
+     * Drops @windows and updates @iommu_notifiers when the memory map of the
+     * bus changes.
+     */
     MemoryListener bus_listener;
     QEMUBH *iommu_bh;           /* calls the IOMMU: queue/iommu-requests.c */
     /*
@@ -237,10 +240,10 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
 
 /*
- * Apply injections to the VMIDs in *@vmids, which a request to invalidation
- * engine @eng names. Clear in *@vmids each VMID whose translations are to be
- * dropped only after the acknowledge. Return the mask of VMIDs that are never
- * to be acknowledged. The caller holds s->lock.
+ * *@vmids is the mask of VMIDs in a request to invalidation engine @eng. Apply
+ * injections to these VMIDs. Clear in *@vmids each VMID whose translations are
+ * to be dropped only after the acknowledge. Return the mask of VMIDs that are
+ * never to be acknowledged. The caller holds s->lock.
  */
 uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
                                 uint32_t *vmids);

@@ -8,11 +8,14 @@
  * calls the IOMMU, and then the worker repeats the access. Interrupt entries
  * are deferred in the same way (ih/deferred.c).
  *
- * A reply is the translation of one range of addresses for one queue. The queue
- * drops its replies at the end of a time slice that made no new request. A
- * reply becomes stale earlier if the IOMMU notifies an unmapping; if the memory
- * map of the bus changes; if the VMID of the access that made the request is
- * invalidated in its hub; or after REPLY_NS of virtual time.
+ * A reply is the translation of one range of addresses for one queue. If a time
+ * slice ends with a new request, the queue keeps its replies, because the
+ * repeated access needs them. Otherwise the queue drops its replies at the end
+ * of the time slice. A reply becomes stale earlier in these cases:
+ * - The IOMMU notifies an unmapping.
+ * - The memory map of the bus changes.
+ * - The VMID of the access that made the request is invalidated in its hub.
+ * - REPLY_NS of virtual time have passed since the reply.
  *
  * A driver unmaps a page in three steps: it clears the page-table entry,
  * invalidates the VMID, and removes the mapping from the IOMMU. Requests and
@@ -20,8 +23,9 @@
  * For an old request, the IOMMU could report a fault although the driver is
  * correct. An old reply could be used for the page that is mapped next at this
  * bus address, since amd-iommu accepts a notifier but does not notify
- * unmappings. Invalidations of other VMIDs make no reply stale, because the
- * page stays mapped while the VMID of the access still translates to it.
+ * unmappings. Invalidations of other VMIDs make no reply stale: a correct
+ * driver keeps a page mapped in the IOMMU as long as the VMID of the access
+ * translates to the page.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"

@@ -36,7 +36,7 @@ typedef struct VGPUIommuStamp {
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
     hwaddr last;                /* last bus address */
-    bool write;                 /* reply is for writes only; false: for reads */
+    bool write;                 /* true: reply for writes; false: for reads */
     bool denied;                /* the IOMMU does not allow the access */
     AddressSpace *as;           /* address space of @addr */
     hwaddr addr;                /* address of @start in @as */
@@ -47,9 +47,9 @@ typedef struct VGPUIommuReply {
 
 /*
  * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
- * one open request. A queue's IOTLB is accessed by the thread that executes the
- * queue, and under the worker's lock while the queue waits. The interrupt
- * handler's IOTLB is guarded by s->lock.
+ * one open request. While a worker executes the queue, only the worker's thread
+ * accesses the queue's IOTLB. While the queue waits, the worker's lock guards
+ * the queue's IOTLB. The interrupt handler's IOTLB is guarded by s->lock.
  */
 struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */

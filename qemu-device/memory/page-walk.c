@@ -65,9 +65,10 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 }
 
 /*
- * *@addr is an address in the hive's VRAM. If there is no hive, or all @len
- * bytes at *@addr are in this device's VRAM, set *@addr to the offset in VRAM
- * and return VGPU_TARGET_VRAM. Otherwise return VGPU_TARGET_PEER.
+ * With a hive, *@addr is an address in the hive's VRAM. If all @len bytes at
+ * *@addr are in this device's VRAM, set *@addr to the offset in VRAM and return
+ * VGPU_TARGET_VRAM. Otherwise return VGPU_TARGET_PEER. Without a hive, *@addr
+ * is already the offset in VRAM: return VGPU_TARGET_VRAM.
  */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
@@ -175,8 +176,8 @@ static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
 }
 
 /*
- * Return the leaf or the fault of @pte, an entry of a table of @level at which
- * the walk ends.
+ * The walk ends at the page-table entry @pte. @level is the level of the table
+ * that holds @pte. Return the leaf or the fault that @pte gives.
  */
 static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
                                    unsigned level)

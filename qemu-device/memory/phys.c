@@ -70,11 +70,12 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Publish @w. If the memory map of the bus has changed since @w was opened, do
- * not publish @w and return false: bus_commit() may have run already, and then
- * nothing would free @w and drop the references of @w to devices. If the change
- * of the map is not visible to this thread yet, bus_commit() drops @w later.
- * The caller holds the RCU read lock.
+ * Publish @w and return true. If the memory map of the bus has changed since @w
+ * was opened, return false instead and do not publish @w. In this case
+ * bus_commit() may have run already, so @w could stay, with its references to
+ * devices. A change that this thread does not see yet does no harm:
+ * bus_commit() runs later for this change, and drops @w. The caller holds the
+ * RCU read lock.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -221,9 +222,10 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 /*
  * Called when the memory map of the bus has changed: bus mastering, a BAR, or a
  * bridge's window. Drop all windows and wait until no access uses one. RCU
- * alone is not enough: RCU keeps the memory allocated, but the guest may reuse
- * the memory when the register write that changed the map completes. The caller
- * holds the BQL. Workers never take the BQL, so the wait ends.
+ * alone is not enough, because RCU only keeps the RAM allocated. A register
+ * write of the guest has changed the map. As soon as this write completes, the
+ * guest may use the RAM for something else. The caller holds the BQL. Workers
+ * never take the BQL, so the wait ends.
  */
 static void bus_commit(MemoryListener *listener)
 {
@@ -272,8 +274,8 @@ void vgpu_phys_exit(VGPUState *s)
     bus_commit(&m->bus_listener);
     address_space_cache_destroy(&m->vram_cache);
     /*
-     * Change the memory map of vram_as, since the last FlatView of vram_as
-     * would otherwise keep a reference to the device.
+     * Change the memory map of vram_as. Without this change, the last FlatView
+     * of vram_as would keep a reference to the device.
      */
     memory_region_set_enabled(&m->vram_whole, false);
     address_space_destroy(&m->vram_as);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: physical addresses in VRAM, on the bus, and in VRAM of other nodes.
- * All accesses of queues and interrupts to memory are mapped here, in any
- * thread.
+ * Queues and the interrupt handler use these functions for all their memory
+ * accesses, in any thread.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_PHYS_H
 #define HW_MISC_VGPU_KFD_MEMORY_PHYS_H
@@ -45,7 +45,8 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
  * vgpu_phys_load64: read 8 bytes atomically, little endian
  * @s: device
  * @iotlb: as for vgpu_phys_map()
- * @kind: kind of memory, not a fault
+ * @kind: kind of memory: VGPU_TARGET_VRAM, VGPU_TARGET_BUS, VGPU_TARGET_PEER or
+ *        VGPU_TARGET_ZERO
  * @addr: address; if it is no multiple of 8, the result is VGPU_PHYS_NONE
  * @val: set to the value
  *

@@ -45,7 +45,8 @@ struct VGPUTlb {
         VGPUAccessType type;
         uint32_t gen;           /* hub->gen[vmid] before the translation */
         uint64_t va;
-        VGPUSpan span;          /* has no host address */
+        /* Not mapped to host memory yet, so span.host is NULL. */
+        VGPUSpan span;
     } peek;
     /* Number of ranges of the hub's log that were applied to @set. */
     uint32_t ranges_done;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the TLB of a client. Only the client's thread accesses the TLB, or
- * a caller that has paused or holds the client's worker. An entry is valid
- * while its generation is the generation of its VMID. Ranges that were
- * invalidated are in the hub's log: see vgpu_tlb_apply_invalidations().
+ * vgpu-kfd: the TLB of a client. The client's thread accesses the TLB. Another
+ * thread may access the TLB only while that thread has paused the client's
+ * worker or holds the worker. An entry is valid while its generation is the
+ * generation of its VMID. Ranges that were invalidated are in the hub's log:
+ * see vgpu_tlb_apply_invalidations().
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -20,8 +21,8 @@ void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
     unsigned w;
 
     /*
-     * Replace an empty entry or a stale entry that has this key. If there is
-     * none, replace the next victim.
+     * An entry that has this key is stale, because vgpu_tlb_find() did not
+     * return that entry before the walk.
      */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {

@@ -143,8 +143,8 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
 }
 
 /*
- * Return true if the registers redirect reads to the default page for the class
- * of the no-retry fault in @span.
+ * @span is a no-retry fault. Return true if the registers redirect reads with a
+ * fault of this class to the default page.
  */
 static bool gpuvm_fault_is_redirected(VGPUClient *c, unsigned vmid,
                                       const VGPUSpan *span)

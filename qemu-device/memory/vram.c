@@ -113,9 +113,9 @@ void vgpu_vram_lose(VGPUState *s)
 }
 
 /*
- * Overwrite the range of VRAM that @f selects with random bytes, which @seed
- * determines. Skip pages of zeros, so that the host need not allocate pages for
- * unused VRAM.
+ * @f selects a range of VRAM. Overwrite this range with random bytes, which
+ * @seed determines. Skip pages of zeros, so that the host need not allocate
+ * pages for unused VRAM.
  */
 void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed)
 {

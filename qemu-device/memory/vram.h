@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: allocation, loss and fault injection of the memory of VRAM. */
+/*
+ * vgpu-kfd: VRAM: allocation of the memory, loss of the contents, and fault
+ * injection.
+ */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 #define HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 

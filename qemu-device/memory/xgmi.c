@@ -79,8 +79,9 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
 }
 
 /*
- * Wait until all accesses of all nodes that began before this call have
- * completed. The caller holds the BQL.
+ * For each node of the hive, wait until the accesses in progress have
+ * completed. Do not wait for accesses that begin after this call. The caller
+ * holds the BQL.
  */
 static void xgmi_drain_nodes(VGPUHive *h)
 {

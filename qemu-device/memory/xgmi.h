@@ -11,10 +11,12 @@
 typedef struct VGPUState VGPUState;
 
 /**
- * vgpu_xgmi_join: join the hive of property hive, if there is one
- * @s: device; VGPU_NODE_AUTO in node is replaced by the lowest free number
- * @errp: set if node is out of range, is taken, or is set without a hive; if
- * the hive is full; or if the hive's devices have a different size of VRAM
+ * vgpu_xgmi_join: join the hive that property "hive" links to
+ * @s: device. If property "hive" is not set, the device joins no hive.
+ *     VGPU_NODE_AUTO in s->node is replaced by the lowest free node number.
+ * @errp: set if property "node" is out of range, is taken, or is set without a
+ *        hive; if the hive is full; or if the hive's devices have a different
+ *        size of VRAM
  *
  * Context: BQL held.
  * Return: true on success, also if the device has no hive; false with @errp set
@@ -33,8 +35,10 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp);
 void vgpu_xgmi_leave(VGPUState *s);
 
 /**
- * vgpu_xgmi_remove: wait until no peer accesses VRAM after a surprise removal
- * @s: device; s->removed is set
+ * vgpu_xgmi_remove: after a surprise removal, wait for peers' accesses to VRAM
+ * @s: device that was removed; s->removed is set
+ *
+ * On return no peer accesses the device's VRAM.
  *
  * Context: BQL held.
  */

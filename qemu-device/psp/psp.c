@@ -15,7 +15,7 @@
 
 /* The PSP of a device. Constant after realize. */
 struct VGPUPsp {
-    void (*reset)(VGPUState *s);        /* function that resets the chip */
+    void (*reset)(VGPUState *s);        /* called with the BQL held */
 };
 
 /* The PSP is always ready, because a command completes at once. */

@@ -8,7 +8,7 @@
 extern const VGPUBlock vgpu_psp_block;
 
 /**
- * vgpu_psp_alloc: allocate s->psp
+ * vgpu_psp_alloc: allocate the state of the PSP, for vgpu_psp_init()
  * @s: device
  *
  * Context: instance_init.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: arguments of the QMP command vgpu-inject. vgpu_inject_parse()
- * checks the arguments, and converts the members of the kind of injection to a
- * VGPUFilter and to VGPUInjectArgs.arg. inject/ compares the filter with
- * occasions.
+ * checks the arguments. Some arguments exist only for certain kinds of
+ * injection: these are converted to a VGPUFilter and to VGPUInjectArgs.arg. The
+ * code in inject/ uses the filter to decide to which events of the device the
+ * injection applies.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -15,8 +16,8 @@
 #include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
 /*
- * Maximum of argument count for a kind of injection that takes effect during
- * the command.
+ * Maximum value of the argument "count" for a kind of injection that takes
+ * effect during the command (vgpu_inject_is_immediate()).
  */
 #define IMMEDIATE_COUNT_MAX 1024u
 
@@ -45,10 +46,6 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind)
            kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL;
 }
 
-/*
- * Return the value of a member of a filter: @value if the argument is present,
- * otherwise VGPU_SITE_ANY.
- */
 static int filter_number(bool has, unsigned value)
 {
     return has ? (int)value : VGPU_SITE_ANY;
@@ -83,8 +80,11 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
 }
 
 /*
- * Set the addresses of the filter from the deprecated member start if it is
- * present, otherwise from @range, which has the members that replace start.
+ * Set the range of addresses in the filter. The first address is the deprecated
+ * member "start" if that member is present, otherwise range.first. The length
+ * is always range.length. Without a length, the range has no end. Return false
+ * with @errp set if "start" is given together with a member that replaces
+ * "start", or if the length is 0.
  */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)
@@ -271,8 +271,8 @@ static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
 }
 
 /*
- * Convert node, offset and length to addresses in the hive, which cover all of
- * the node's VRAM or a part of it.
+ * Convert the members "node", "offset" and "length" to a range of addresses in
+ * the hive. The range is all of the node's VRAM or a part of this VRAM.
  */
 static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
                        const VgpuInjectLink *l, Error **errp)

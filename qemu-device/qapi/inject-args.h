@@ -7,9 +7,10 @@
 
 /**
  * vgpu_inject_is_immediate: check whether a kind of injection is immediate
- * @kind: kind
+ * @kind: kind of injection
  *
- * Return: true if the command vgpu-inject itself is the occasion.
+ * Return: true if the injection takes effect while the command vgpu-inject is
+ * executed; false if the injection waits for an event in the device.
  */
 bool vgpu_inject_is_immediate(VgpuInjectKind kind);
 

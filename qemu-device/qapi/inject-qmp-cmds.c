@@ -52,8 +52,9 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Offer the command as one occasion to @i, whose arguments are @a and @w, and
- * execute the effect. Return false if @i has taken effect a->count times
+ * Let injection @i take effect once, as part of the command vgpu-inject. @w has
+ * the arguments of the command; @a has the same arguments after the check.
+ * Return false, without an effect, if @i has taken effect a->count times
  * already.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,

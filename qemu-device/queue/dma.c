@@ -183,8 +183,9 @@ static void span_prefetch(const VGPUSpan *span)
 }
 
 /*
- * Copy bytes from the start of @from to @dst, as many as fit one span at @dst.
- * Unless the access stalls, set *@n to the number of bytes copied.
+ * Copy the span @from to GPU address @dst. The copy ends early if the span at
+ * @dst is shorter than @from. Unless the access stalls, set *@n to the number
+ * of bytes copied.
  */
 static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
                                    const VGPUSpan *from, uint64_t *n)

@@ -60,7 +60,7 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
  * @v: view of the queue
  * @dst: GPU address
  * @data: dword that is repeated, in little-endian byte order
- * @phase: number of the byte of @data, modulo 4, that is written to @dst
+ * @phase: the fill begins at @dst with byte number @phase % 4 of @data
  * @len: bytes
  * @done: unless the access stalls, set to the number of bytes filled, at least
  *        1

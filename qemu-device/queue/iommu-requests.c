@@ -96,8 +96,9 @@ void vgpu_worker_serve_iommu(void *opaque)
     }
     object_ref(OBJECT(s));
     /*
-     * Write interrupt entries even while the machine is stopped: the rings are
-     * part of guest memory, which is saved.
+     * Write queued interrupt entries even while the machine is stopped. The
+     * queue of entries is not part of the saved state, but the rings are,
+     * because they are in guest memory.
      */
     here = vgpu_ih_flush(s, false);
     /*

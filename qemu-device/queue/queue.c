@@ -78,9 +78,9 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     if (q->restart) {
         q->restart = false;
         /*
-         * If this step has read the write pointer from memory, the value that
-         * was read is also discarded. Therefore let the next step read the
-         * write pointer again.
+         * If this step has read the write pointer from memory, the value is
+         * only in exec, which vgpu_queue_discard() clears. Therefore let the
+         * next step read the write pointer again.
          */
         q->poll_wptr |= poll_wptr;
         vgpu_queue_discard(q);
@@ -192,7 +192,9 @@ static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
 }
 
 /*
- * Count a try of the packet. Return true after more than @eager tries.
+ * Return true if the packet has to sleep at least POLL_INTERVAL_NS before its
+ * next try. The first @eager tries may be closer together, so that a short wait
+ * ends soon. Later tries at that rate would load a host CPU.
  */
 static bool exec_count_try(VGPUExec *x, unsigned eager)
 {

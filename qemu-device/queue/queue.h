@@ -69,7 +69,10 @@ typedef struct VGPUExec {
     VGPUIndirect ib[VGPU_MAX_IBS];      /* outermost first */
     uint32_t dw[VGPU_PKT_MAX_DWORDS];   /* the packet's fixed part */
     uint32_t ndw;               /* length of the packet in dwords */
-    /* Length in dwords of the packet in the ring that entered ib[0]. */
+    /*
+     * SDMA only: length in dwords of the INDIRECT_BUFFER packet in the ring,
+     * while the indirect buffer is executed.
+     */
     uint32_t ring_ndw;
     uint64_t done;              /* packet's progress: bytes, dwords or steps */
     int64_t budget;             /* bytes or steps left in the time slice */
@@ -109,9 +112,9 @@ typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps in a time slice */
     int64_t budget;             /* exec.budget at the start of a time slice */
     /*
-     * Set the copies of registers in exec, exec.mem.client and exec.mem.queue.
-     * Return false if the registers describe no valid ring. The caller holds
-     * w->lock.
+     * Copy the queue's registers to exec, except for rptr and wptr. Set
+     * exec.mem.client and exec.mem.queue. Return false if the registers
+     * describe no valid ring. The caller holds w->lock.
      */
     bool (*load)(VGPUWorker *w, unsigned n);
     /*

@@ -25,8 +25,8 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * The n-th consecutive spin that finds no work makes the thread sleep without a
- * spin the next 1 << n times that it has no work. n is at most this value.
+ * After n consecutive spins that found no work, the thread skips the next
+ * 1 << n spins and sleeps immediately instead. This value is the maximum of n.
  */
 #define SPIN_SKIP_LOG2_MAX  6
 
@@ -56,7 +56,10 @@ struct VGPUWorkerThread {
     unsigned spins_in_vain;
     /* Number of sleeps to do without a spin; thread only */
     unsigned spin_skips;
-    /* Number of waits so far: VGPUStall.number of the last wait. */
+    /*
+     * Number of waits so far. Each new wait increments @waits and gets the
+     * result as its VGPUStall.number.
+     */
     uint32_t waits;
 };
 
@@ -88,8 +91,11 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /*
-     * The event that ends the wait may have occurred before q->wait is set. So
-     * test for the event before the store to q->wait.
+     * The event that ends the wait may have occurred already. The handler of
+     * the event then did not wake the queue, because q->wait was not set. So
+     * set q->wait only if the event has not occurred. If the event occurs after
+     * this test, the handler finds q->wait set: the handler takes w->lock,
+     * which the caller holds until q->wait is set.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
@@ -119,10 +125,6 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     }
 }
 
-/*
- * Return true if @clock has reached @until. Otherwise lower *@next to @until if
- * *@next is later.
- */
 static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 {
     if (qemu_clock_get_ns(clock) >= until) {
@@ -181,8 +183,8 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 /*
  * Return true if the thread is to spin before it sleeps. A spin that finds no
  * work takes a host CPU from other threads, perhaps from the vCPU that is about
- * to kick. So each consecutive spin that finds no work doubles the number of
- * sleeps without a spin that follow.
+ * to kick. So the thread skips the spin before some sleeps. Each consecutive
+ * spin that finds no work doubles the number of spins to skip, up to a limit.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -370,10 +372,10 @@ const VGPUClientOps vgpu_worker_client_ops = {
 };
 
 /*
- * Return true if the register that queue @n requests is to be written now. If
- * the queue may not run, drop the request, because the guest may have observed
- * that the engine is stopped. The queue repeats the request when it runs. The
- * caller holds w->lock.
+ * Return true if the main loop is to write a register for queue @n now. If the
+ * queue waits for such a write but may not run, drop the queue's request: the
+ * guest may have observed that the engine is stopped. The queue repeats the
+ * request when the queue runs. The caller holds w->lock.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -391,12 +393,16 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
 }
 
 /*
- * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
- * dropped, the register write itself or the CP's thread may unmap the queue,
- * and another queue may be mapped to the same HQD and wait for its own register
- * write. Therefore end a wait only if its number has not changed. exec->done is
- * increased before the write, so that a queue that is saved during the write
- * does not repeat the write.
+ * Write the registers for queues that wait in VGPU_WAIT_REG.
+ *
+ * While w->lock is dropped, the register write itself or the CP's thread may
+ * unmap the queue. Another queue may then be mapped to the same HQD and wait
+ * for its own register write, which is not done yet. Each wait has its own
+ * VGPUStall.number. So the function ends the wait only if this number is the
+ * same as before the write.
+ *
+ * exec->done is increased before the write. If the queue is saved during the
+ * write, the queue does not repeat the write after the load.
  */
 static void worker_reg_bh(void *opaque)
 {

@@ -3,15 +3,23 @@
  * vgpu-kfd: workers: threads that serve queues round-robin. Each SDMA engine
  * has a worker, and the MECs share one. The states of a queue:
  *
- *         kick, enable          is next
- *   idle ---------------> ready --------> current
- *    ^                    ^   ^            |  | |
- *    |                    |   +------------+  | |
- *    |         wptr, time |   time slice ends | | stall
- *    |   acknowledgement, |                   | v
- *    |       invalidation +------------ waiting |
- *    +------------------------------------------+
- *                   nothing left
+ *          1           2
+ *   idle ----> ready ----> current
+ *    ^         ^   ^   3    | | |
+ *    |         |   +--------+ | |
+ *    |         |     5      4 | |
+ *    |         +--- waiting <-+ |
+ *    |                          |
+ *    +--------------------------+
+ *                  6
+ *
+ * 1. The queue is kicked or enabled, and has work.
+ * 2. The queue is next.
+ * 3. The time slice ends.
+ * 4. The queue stalls.
+ * 5. The event for which the queue waits occurs, such as: wptr moves, a time is
+ *    reached, the driver acknowledges a fault or invalidates translations.
+ * 6. No work is left.
  *
  * A stall of one queue does not stop the other queues of the worker.
  * VGPUWorkerOps.timeslice executes a queue. Most queues execute packets: see
@@ -36,8 +44,9 @@ typedef struct VGPUState VGPUState;
 typedef struct VGPUWorkerThread VGPUWorkerThread;
 
 /*
- * Operations of an engine on its worker. The caller holds w->lock. @n is the
- * number of a queue, below num_queues.
+ * Functions and constants of an engine, for the engine's worker. The functions
+ * are called with w->lock held, except for queue(). @n is the number of a
+ * queue, below num_queues.
  */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
@@ -82,8 +91,8 @@ struct VGPUWorker {
     unsigned next;              /* number of the queue to try first */
     VGPUQueue *current;         /* queue whose time slice runs, or NULL */
     /*
-     * Queue for whose packet the main loop writes a register now, or NULL. The
-     * lock is not held during the write.
+     * While the main loop writes a register for a packet: the queue of this
+     * packet. Otherwise NULL. The lock is not held during the write.
      */
     VGPUQueue *writing;
 };
@@ -165,8 +174,8 @@ void vgpu_worker_release(VGPUWorker *w);
 extern const struct VGPUClientOps vgpu_worker_client_ops;
 
 /**
- * vgpu_worker_serve_iommu: serve requests to the IOMMU of all queues and of the
- * interrupt handler
+ * vgpu_worker_serve_iommu: call the IOMMU for all queues in VGPU_WAIT_IOMMU and
+ * for queued interrupt entries
  * @opaque: VGPUState
  *
  * Context: bottom half, BQL held.
@@ -203,12 +212,13 @@ void vgpu_worker_park(VGPUWorker *w);
 bool vgpu_worker_may_run(const VGPUWorker *w);
 
 /**
- * vgpu_worker_stall: make queue @n wait, for VGPUWorkerOps.timeslice()
+ * vgpu_worker_stall: make a queue wait
  * @w: worker
  * @n: number of the queue; exec.mem.stall is the reason
  * @wptr_moved: the write pointer has moved since the step read it
  *
- * The function does nothing if the event that ends the wait has occurred.
+ * VGPUWorkerOps.timeslice() calls this function after a step that stalled. The
+ * function does nothing if the event that ends the wait has occurred.
  *
  * Context: w->lock held.
  */

@@ -94,7 +94,7 @@ struct VGPUSdma {
     bool share_off;
 };
 
-/* Return the number of a queue in its engine. */
+/* Return the number of @q, a queue of @e: 0 to SDMA_NUM_QUEUES - 1. */
 static inline unsigned vgpu_sdma_queue_number(const VGPUSdmaEngine *e,
                                               const VGPUSdmaQueue *q)
 {
@@ -106,7 +106,10 @@ static inline unsigned vgpu_sdma_queue_number(const VGPUSdmaEngine *e,
  */
 bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
 
-/* share.c: limit of the lead that an engine has over other engines. */
+/*
+ * share.c: functions that make an engine wait for other engines, so that busy
+ * engines move equal numbers of bytes.
+ */
 
 /*
  * If @off is true, end all waits and allow no new ones, because the threads of
@@ -140,9 +143,11 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e);
  */
 VGPUStep vgpu_sdma_packet_step(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Return true if @x can be a packet in execution: its length is that of the
- * packet in x->dw and, if @x is in an indirect buffer, the buffer holds all of
- * the packet. The ring's pointers are not checked. Any thread.
+ * Return true if @x can be the state of a packet in execution:
+ * - x->dw begins with a valid header,
+ * - x->ndw is the length of the packet in x->dw, and
+ * - the innermost indirect buffer, if any, holds all of the packet.
+ * The pointers of the ring are not checked. Any thread.
  */
 bool vgpu_sdma_packet_valid(const VGPUExec *x);
 /*

@@ -42,8 +42,8 @@ enum {
 
 /*
  * Offsets in dwords. AT_* are relative to SDMA_MQD_WORK, the dword of the MQD
- * at which the work begins. IB_* are relative to the start of an element of the
- * array at AT_IB, which has the indirect buffers.
+ * at which the work begins. The array of indirect buffers begins at AT_IB. IB_*
+ * are relative to the start of an element in this array.
  */
 enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
@@ -120,8 +120,9 @@ static void sdma_mqd_load_work(VGPUExec *x, const uint32_t *work)
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
     memcpy(x->dw, work + AT_DW, sizeof(x->dw));
     /*
-     * Leave unused elements of x->ib 0, since a load of a saved state checks
-     * all elements.
+     * Copy only the elements of x->ib that are in use. The other elements stay
+     * zero, because they may later be part of a saved state: the load of this
+     * state refuses invalid values in any element.
      */
     for (i = 0; i < MIN(x->ib_depth, ARRAY_SIZE(x->ib)); i++) {
         const uint32_t *ib = work + AT_IB + i * IB_DWORDS;

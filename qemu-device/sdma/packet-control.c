@@ -88,8 +88,9 @@ VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Allow only the registers that packets of the kernel's rings must write to
- * invalidate translations: the registers of the hubs, and the PASIDs of VMIDs.
+ * Packets in the kernel's rings write registers in order to invalidate
+ * translations. Only the registers for this purpose are allowed: the registers
+ * of the hubs, and the PASIDs of VMIDs.
  */
 bool vgpu_sdma_srbm_allowed(uint32_t reg)
 {

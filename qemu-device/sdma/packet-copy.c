@@ -69,8 +69,9 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Return the address of element (@x, @y, @z) of the rectangle in the surface
- * that @dw describes.
+ * @dw describes a surface and the position of a rectangle in it. Return the GPU
+ * address of the element with coordinates (@x, @y, @z) in the rectangle. Each
+ * element has 1 << @element bytes.
  */
 static uint64_t sdma_rect_address(const uint32_t *dw, unsigned element,
                                   uint64_t x, uint64_t y, uint64_t z)

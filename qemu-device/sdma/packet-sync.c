@@ -71,7 +71,10 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_BAD_PACKET;
     }
     if (func == SDMA_POLL_FUNC_ALWAYS) {
-        /* ROCr flushes HDP with such a packet. */
+        /*
+         * The condition is always true, so nothing is read. ROCr uses such a
+         * packet to flush HDP. A flush needs no work, because VRAM is coherent.
+         */
         return VGPU_STEP_DONE;
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {

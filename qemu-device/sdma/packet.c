@@ -77,8 +77,8 @@ static const struct VGPUSdmaPacket *sdma_packet_find(uint32_t header)
 }
 
 /*
- * Return the length in dwords of the packet whose fixed part is in exec->dw.
- * @fixed is the length of the fixed part.
+ * x->dw has the fixed part of a packet, @fixed dwords. Return the length in
+ * dwords of the whole packet.
  */
 static uint32_t sdma_packet_dwords(const VGPUExec *x, unsigned fixed)
 {

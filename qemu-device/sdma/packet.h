@@ -93,10 +93,10 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Called after a step with result @step that has copied the payload's bytes
- * from offset @before up to exec->done. If an injection changes one of these
- * bytes, write the wrong value to the destination. Return @step, or
- * VGPU_STEP_STALL if the step must be repeated.
+ * Called after a step of a packet. @step is the result of the step. The step
+ * has copied the payload's bytes from offset @before up to exec->done. If an
+ * injection changes one of these bytes, write the wrong value to the
+ * destination. Return @step, or VGPU_STEP_STALL if the step must be repeated.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

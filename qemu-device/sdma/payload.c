@@ -9,7 +9,10 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-/* Minimum cost of a piece in bytes, which is subtracted from exec.budget. */
+/*
+ * Each piece of a payload subtracts its length from exec.budget, but at least
+ * this number of bytes.
+ */
 #define PIECE_COST          256ull
 
 bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)

@@ -148,9 +148,12 @@ typedef struct VGPUSdmaMapping {
 /* Result of vgpu_sdma_unmap_start(): what the caller has to do next. */
 typedef enum VGPUSdmaUnmap {
     VGPU_SDMA_UNMAP_HELD,       /* queue is in use: call the function again */
-    /* Write the image to the MQD, then call vgpu_sdma_unmap_finish(). */
+    /*
+     * vgpu_sdma_unmap_start() has filled in @image. Write @image to the MQD,
+     * then call vgpu_sdma_unmap_finish().
+     */
     VGPU_SDMA_UNMAP_SAVE,
-    /* Do not write the image to the MQD; call vgpu_sdma_unmap_finish(). */
+    /* Do not write @image to the MQD. Call vgpu_sdma_unmap_finish(). */
     VGPU_SDMA_UNMAP_DROP,
 } VGPUSdmaUnmap;
 
@@ -163,8 +166,8 @@ typedef enum VGPUSdmaUnmap {
  * @image: contents of the MQD, SDMA_MQD_DWORDS dwords
  *
  * Context: the CP's thread, no lock held.
- * Return: true if the queue is mapped; false if the requested RLC is not free.
- * If the request allows any RLC, false if no RLC is free.
+ * Return: true if the queue is mapped. False if no RLC was available: @m names
+ * an RLC that is not free, or @m allows any RLC and none is free.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);

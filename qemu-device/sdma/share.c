@@ -2,10 +2,11 @@
 /*
  * vgpu-kfd: shares of the SDMA engines. Engines with work move equal numbers of
  * bytes (docs/hardware.md, SDMA). Otherwise the share of an engine would depend
- * on how the host schedules the engines' threads. An engine that leads another
- * engine with work by more than LEAD_KIB waits until the other engines have
- * caught up or have no work. The wait ends after WAIT_NS at the latest, since
- * the host may not run another engine's thread for a while.
+ * on how the host schedules the engines' threads. An engine waits if it is
+ * more than LEAD_KIB ahead of another engine that has work. The wait ends when
+ * the other engines have caught up or have no work. The wait ends after WAIT_NS
+ * at the latest, since the host may not run another engine's thread for a
+ * while.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

@@ -3,8 +3,9 @@
  * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
  * A queue may be saved in the middle of a packet, or while it waits after a
- * retry fault. After a load, a queue that waited for a time continues to wait.
- * A queue that waited for anything else repeats its access immediately.
+ * retry fault. Some waits last until a point in time: see is_timed(). Such a
+ * wait continues after a load. If the queue waited for anything else, the queue
+ * repeats its access immediately after the load.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -34,7 +35,8 @@ static int stall_post_load(void *opaque, int version_id)
         stall->vmid >= VGPU_NUM_VMIDS || stall->cam >= VGPU_RETRY_CAM_SLOTS) {
         return -EINVAL;
     }
-    stall->until = 0;           /* vmstate_queue_times may set until */
+    /* vmstate_queue_times is loaded later, and may set stall->until. */
+    stall->until = 0;
     return 0;
 }
 
@@ -102,8 +104,8 @@ static const VMStateDescription vmstate_vgpu_indirect = {
 };
 
 /*
- * sdma_packet_retire() leaves a buffer that has ended, so the innermost buffer
- * must not be at its end.
+ * @x is invalid if the innermost indirect buffer is at its end: at the end of a
+ * buffer, sdma_packet_retire() returns to the outer buffer or to the ring.
  */
 bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
@@ -129,7 +131,11 @@ static int exec_post_load(void *opaque, int version_id)
     if (!vgpu_sdma_exec_valid(x)) {
         return -EINVAL;
     }
-    x->poll_wptr = false;       /* saved in VGPUQueue.poll_wptr */
+    /*
+     * exec.poll_wptr is not saved. If it was set, queue_pre_save() has set
+     * VGPUQueue.poll_wptr, so that the next step reads wptr from memory.
+     */
+    x->poll_wptr = false;
     x->began = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     return 0;
 }
@@ -164,8 +170,10 @@ static int queue_pre_save(void *opaque)
     VGPUQueue *q = &((VGPUSdmaQueue *)opaque)->queue;
 
     /*
-     * If exec.poll_wptr is set, a step has taken the request to read wptr from
-     * the queue, but has not completed the read.
+     * q->poll_wptr is a request to read wptr from memory. A time slice moves
+     * this request to exec.poll_wptr. The request stays there until the read is
+     * complete. Move a pending request back, because exec.poll_wptr is not
+     * saved.
      */
     q->poll_wptr |= q->exec.poll_wptr;
     return 0;
@@ -183,7 +191,8 @@ static int queue_post_load(void *opaque, int version_id)
     }
     q->queue.restart = false;
     q->queue.wait = VGPU_WAIT_NONE;     /* the packet is tried again */
-    q->injected = (VGPUSdmaInjected) { 0 };     /* none is migrated */
+    /* Effects of injections are not part of the saved state. */
+    q->injected = (VGPUSdmaInjected) { 0 };
     return 0;
 }
 
@@ -233,8 +242,9 @@ static const VMStateDescription vmstate_vgpu_engine = {
 };
 
 /*
- * Return true if @q waits for a time that is saved. The wait of an injected
- * slow packet is not saved.
+ * Return true if the wait of @q is to continue after a load. Such a wait ends
+ * at a point in time, exec.mem.stall.until. A wait that an injection
+ * (sdma-slow) has caused does not continue.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {

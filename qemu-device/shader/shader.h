@@ -14,7 +14,7 @@ typedef struct VGPUDispatch {
     const uint32_t *regs;
     const uint32_t *packet;     /* the dispatch packet, with its header */
     bool aql;                   /* @packet is an AQL packet, not PM4 */
-    /* View of memory through which waves access it */
+    /* The waves access memory through this view. */
     VGPUView *mem;
 } VGPUDispatch;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: benchmarks of the device, without a guest. Prints one line of JSON
- * for each sample, which ./vgpu bench parses. Times are host time.
+ * for each sample. The command ./vgpu bench parses these lines. Times are host
+ * time.
  *
  * The host's memcpy is measured between the device's samples, so that both run
  * under the same load of the host.
@@ -144,9 +145,10 @@ static void bench_copies(Bench *b)
 }
 
 /*
- * Return the seconds that SMALL_ROUNDS fills of the SMALL bytes at @va take.
- * The caller measures memory that leaves of 2 MiB map, and memory that pages of
- * 4 KiB map. The difference of the two times is the cost of the translations.
+ * Fill the SMALL bytes at @va SMALL_ROUNDS times. Return the duration in
+ * seconds. The caller measures memory that is mapped by leaves of 2 MiB, and
+ * memory that is mapped by pages of 4 KiB. The difference of the two durations
+ * is the cost of the translations.
  */
 static double fill_time(Bench *b, uint64_t va)
 {

@@ -4,11 +4,14 @@
  * tables and rings themselves, and check the device against docs/hardware.md.
  *
  * Engines run in threads of their own, in real time. A test polls for the
- * effect that it expects, for a limited time. To show that something does not
- * happen, a test waits for a later event that the device reaches only
- * afterwards (qvgpu_sdma_pass()), never for a length of time. The virtual
- * clock, on which the GPU schedules polls, time slices and repeated faults,
- * moves only when a test steps it or calls qvgpu_time_passes().
+ * effect that it expects, for a limited time. To show that an event A does not
+ * happen, a test waits for another event B (qvgpu_sdma_pass()). B happens only
+ * after the point at which A would have happened. No test waits for a fixed
+ * time instead.
+ *
+ * The GPU schedules polls, time slices and repeated faults on the virtual
+ * clock. This clock moves only when a test steps it or calls
+ * qvgpu_time_passes().
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/libqtest.h"

@@ -165,8 +165,9 @@ static void test_invalid_header(void)
 }
 
 /*
- * Catches: a write index that is more than a ring's length ahead of the read
- * index stops the queue permanently.
+ * Catches: the queue stops permanently if its write index is more than a ring's
+ * length ahead of its read index. (Producers may reserve packets while the ring
+ * is full.)
  */
 static void test_overrun(void)
 {
@@ -191,9 +192,10 @@ static void test_overrun(void)
 }
 
 /*
- * The ring is full. Its first packet waits until the state is loaded, its last
- * packet until the test has written the reserved packets. No doorbell rings
- * after the load.
+ * The ring is full, and producers have reserved three further packets. The
+ * first packet in the ring waits until the saved state has been loaded. The
+ * last packet in the ring waits until the test has written the three reserved
+ * packets. No doorbell rings after the load.
  *
  * Catches: the saved state lacks the number of packets that producers have
  * reserved beyond a full ring, so that the queue never reads these packets.
@@ -296,8 +298,9 @@ static void test_barrier_value(void)
 }
 
 /*
- * Catches: the PM4 packets that a vendor packet refers to do not run, or run
- * twice.
+ * A vendor packet refers to an indirect buffer with PM4 packets.
+ *
+ * Catches: the PM4 packets do not run; the vendor packet completes twice.
  */
 static void test_pm4_ib(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests run lists whose processes request global wave sync (GWS). */
+/*
+ * vgpu-kfd: tests of run lists. The processes in the lists request global wave
+ * sync (GWS).
+ */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
@@ -243,7 +246,9 @@ static void test_alone(void)
     qvgpu_list_run(&f.h, 0);
     qvgpu_wait_until(({
         /*
-         * VMIDs are assigned in order, so a second process would have VMID + 1.
+         * Only one process may be mapped at a time, because each process
+         * requests all of GWS. VMIDs are assigned in order: a second mapped
+         * process would have VMID + 1.
          */
         g_assert_cmphex(holder(&f, VMID + 1), ==, 0);
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID + 1)), ==,

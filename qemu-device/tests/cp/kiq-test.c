@@ -333,14 +333,17 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
  *
  * Queue c[1] takes over the HQD of c[0] while the main loop still writes a
  * register for c[0]:
- * 1. The bottom half that writes the register for c[0] is held in the trace
- *    event of the register, which follows the store of the value.
- * 2. The KIQ waits in its first gate until the test has seen the value, then
- *    unmaps c[0] and maps c[1] in the same HQD.
- * 3. c[1] writes a mark, then requests a write of another register.
- * 4. When the test has seen the mark, the test opens the KIQ's second gate. One
- *    thread serves all compute queues: when the KIQ has left this gate, the
- *    time slice of c[1] has ended at its register write.
+ * 1. A bottom half writes the register for c[0]. The bottom half stores the
+ *    value, then logs the trace event vgpu_inv_req. The test holds the bottom
+ *    half in this event.
+ * 2. The KIQ waits in its first gate until the test has seen the value in the
+ *    register. Then the KIQ unmaps c[0] and maps c[1] in the same HQD.
+ * 3. In one time slice, c[1] writes a mark and requests a write of another
+ *    register.
+ * 4. When the test has seen the mark, the test opens the KIQ's second gate. The
+ *    KIQ leaves this gate only after the time slice of c[1], because one thread
+ *    serves all compute queues. So when the KIQ has left the gate, c[1] waits
+ *    for its register write.
  * 5. The test releases the bottom half.
  */
 static void test_reg_wait(void)
@@ -401,11 +404,12 @@ static void test_reg_wait(void)
  * of its SRBM_WRITE packet is pending, so that the packets after the SRBM_WRITE
  * run before the write is complete.
  *
- * The bottom half is held in the write, as in test_reg_wait(). The KIQ sets the
- * word KIQ_THERE and tries to unmap the queue. Another compute queue then runs
- * for more than one time slice and sets the word PONG. The CP's worker serves
- * the KIQ between two time slices, so when PONG is set, the KIQ has tried to
- * unmap the queue at least once. KIQ_PASSED must not be set before the release.
+ * The test holds the bottom half in the register write, as in test_reg_wait().
+ * The KIQ sets the word KIQ_THERE and tries to unmap the SDMA queue. Then the
+ * compute queue @other runs for more than one time slice and sets the word
+ * PONG. The CP's worker serves the KIQ between two time slices of @other. So
+ * when PONG is set, the KIQ has tried to unmap the SDMA queue at least once.
+ * The KIQ must not set KIQ_PASSED until the test has released the bottom half.
  */
 static void test_srbm_unmapped(void)
 {
@@ -467,17 +471,22 @@ static void test_srbm_unmapped(void)
  * reported that it is frozen.
  *
  * The test fixes this order:
- * 1. The bottom half that writes registers for all compute queues is held in
+ * 1. One bottom half, B, writes registers for all compute queues. B is held in
  *    the write for c[0].
  * 2. c[1] requests the write that freezes the engine.
  * 3. u[0], an SDMA queue of this engine, requests a register write.
- * 4. On release, the bottom half does the write for c[1] in the same pass,
- *    before the bottom half of the engine runs.
+ * 4. On release, B does the write for c[1] in the same pass. The engine's
+ *    bottom half, for the write of u[0], runs after this pass.
  *
- * Each queue writes a mark before it requests its register write. A further
- * queue of the same thread then writes a mark, which shows that the first queue
- * waits for its write: c[2] does so for c[1], after more than one time slice,
- * and u[1] for u[0]. The KIQ maps each SDMA queue when the test opens a gate.
+ * c[1] and u[0] each write a mark just before their request. After each mark,
+ * another queue of the same thread writes its own mark, to show that the time
+ * slice with the request has ended:
+ * - c[2] runs for more than one time slice after the mark of c[1], then writes
+ *   its mark.
+ * - u[1] writes its mark after the mark of u[0].
+ *
+ * The KIQ has one gate for each SDMA queue. When the test opens this gate, the
+ * KIQ maps the queue.
  */
 static void test_reg_frozen(void)
 {

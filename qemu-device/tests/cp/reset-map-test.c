@@ -267,9 +267,9 @@ static void test_forgets(void)
  * the save drops the new queue's position in its indirect buffer, so that the
  * first packet of the buffer runs twice.
  *
- * The CP is held while the CP writes the MQD of the old queue. For this, the
- * driver has narrowed the aperture that contains the MQD. The write faults, and
- * the trace event of the fault holds the CP.
+ * The test holds the CP while the CP writes the MQD of the old queue. For this,
+ * the driver has narrowed the VRAM aperture, so that the MQD is outside of it.
+ * The write faults, and the test holds the CP in the trace event of the fault.
  */
 static void test_engine(void)
 {

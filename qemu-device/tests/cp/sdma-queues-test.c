@@ -306,7 +306,7 @@ static void test_hostile(void)
  */
 static void test_overlong(void)
 {
-    /* Dwords: length of the payload; part of it that the buffer holds. */
+    /* The payload has @payload dwords. The buffer holds only @room of them. */
     static const uint32_t payload = 8, room = 4;
     uint32_t work[SDMA_MQD_WORK_DWORDS] = {
         /* flags: within a packet, in one indirect buffer */
@@ -345,7 +345,10 @@ static void test_overlong(void)
     qvgpu_user_sdma_map(&u, 0, dw);
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
     qvgpu_hws_sync(&h);
-    /* The work in the MQD is ignored and the ring is executed. */
+    /*
+     * The engine must discard the WRITE packet that the test has put into the
+     * MQD, and execute the packets in the ring.
+     */
     qvgpu_user_sdma_finish(&u);
     g_assert_cmpuint(qtest_readq(v->qts, sums), ==, 1);
     qvgpu_expect_byte(v, dst, 0, QVGPU_PAGE);

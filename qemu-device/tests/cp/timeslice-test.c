@@ -155,9 +155,9 @@ static void test_processes(void)
 }
 
 /*
- * As test_queues(), for processes with four queues each on ten HQDs, so that
- * the queues of one process can be in two time slices. The process count in
- * RUN_LIST is too low, which must make no difference.
+ * Repeats test_queues() for twelve processes with four queues each. All of them
+ * share ten HQDs, so that the queues of one process can be in two time slices.
+ * The process count in RUN_LIST is too low. This must make no difference.
  */
 static void test_both(void)
 {

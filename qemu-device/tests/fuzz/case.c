@@ -7,8 +7,8 @@
  *   buffers in the middle, and holes between these
  * - 2 MiB that a leaf maps to the queue's RAM
  * - 2 MiB that a leaf maps to the queue's VRAM
- * - leaves of 1 GiB and 512 GiB. Packets use these larger leaves only at
- *   addresses where the leaf maps the queue's memory, or no memory.
+ * - leaves of 1 GiB and 512 GiB. In these, packets use only two types of
+ *   address: addresses of the queue's own memory, and addresses without memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -229,9 +229,12 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * The leaf of 1 GiB over VRAM has the address fb_offset, which the
-         * device aligns down to 1 GiB. The aligned address must be fb_offset
-         * itself, or so far below that packets find no memory there.
+         * A leaf of 1 GiB maps the address fb_offset, where VRAM begins. The
+         * device aligns the leaf's address down to 1 GiB. Packets access only
+         * the first 2 * vram_size bytes of the leaf. Two cases are allowed:
+         * - fb_offset is a multiple of 1 GiB. The leaf starts with VRAM.
+         * - fb_offset % GiB is at least 2 * vram_size. All accesses of packets
+         *   to the leaf fault, because they are below VRAM.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

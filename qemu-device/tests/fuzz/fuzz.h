@@ -30,7 +30,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define FUZZ_QUEUES         4           /* maximum number of queues in a case */
-/* Bytes of a queue's part, in RAM as well as in VRAM. */
+/* Each queue has a part of RAM and a part of VRAM, of FUZZ_PART bytes each. */
 #define FUZZ_PART           (2 * MiB)
 /* Offset of the first part. The page tables are below this offset. */
 #define FUZZ_PARTS_AT       (2 * MiB)
@@ -45,7 +45,7 @@
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
-/* Index, within a part, of the first page for rings and buffers. */
+/* In a queue's part, rings and buffers begin at the page with this index. */
 #define FUZZ_SPECIAL        64
 /* Value of FuzzMem.used[] for a page that the current case uses. */
 #define FUZZ_USED           2
@@ -58,7 +58,8 @@ typedef struct FuzzRng {
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
     uint8_t *byte;
-    uint8_t *undef;             /* per byte: not 0 if any value is correct */
+    /* One element per byte: not 0 if the value of the byte is not checked. */
+    uint8_t *undef;
     /*
      * State of each page. FUZZ_USED: the current case uses the page. 1: the
      * page was used by the previous case, but not by the current one; it must
@@ -76,7 +77,12 @@ typedef struct FuzzPlace {
 typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
-    bool data;                  /* a repair may write a value other than want */
+    /*
+     * The entry is a leaf for data, not for rings or buffers. Therefore, a
+     * repair may write another value than want: the queue still finds its
+     * packets.
+     */
+    bool data;
 } FuzzBroken;
 
 typedef struct FuzzFault {
@@ -110,7 +116,11 @@ typedef struct FuzzQueue {
     /* Start of the queue's own 2 MiB of GPU addresses, by VMID. */
     uint64_t base[VGPU_NUM_VMIDS];
     uint64_t huge[VGPU_NUM_VMIDS];  /* address of the 512 GiB leaf, by VMID */
-    /* random numbers for repairs, whose order may vary between runs */
+    /*
+     * Random numbers for the handling of this queue's faults. Each queue has
+     * its own generator, so that packets dropped from one queue (c->drop) do
+     * not change the repairs of another queue.
+     */
     FuzzRng rng;
     unsigned vmid;
     bool priv;
@@ -177,9 +187,9 @@ struct FuzzCase {
 /* Record the failure of the case, unless one is already recorded. */
 void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 
-/* Return a random number of 64 bits. */
+/* Return the next number of @r. Equal start states give equal sequences. */
 uint64_t fuzz_rnd(FuzzRng *r);
-/* Return a random number below @n. */
+/* Choose one of @n cases (numbered from 0) at random. @n must not be 0. */
 static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
 {
     return fuzz_rnd(r) % n;
@@ -241,13 +251,17 @@ void fuzz_sdma_stream_make(FuzzQueue *q);
 uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
 /* Allocate @pages pages for rings and buffers of the queue. */
 FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
-/* Return the GPU address in @vmid of @at, which is in an allocated page. */
+/*
+ * Return the GPU address, in VMID @vmid, of the place @at. The place is in the
+ * queue's pages for rings and buffers.
+ */
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
 /* Return true if at least @pages pages for rings and buffers are free. */
 bool fuzz_special_left(FuzzQueue *q, unsigned pages);
 /*
- * Write @dw to the buffer at @at. @from is the byte position of the first
- * dword, of which only the bits in @mask count: a ring has @mask + 1 bytes.
+ * Write @dw to the ring or buffer at @at. The byte offset of dword i from @at
+ * is (@from + 4 * i) & @mask. For a ring, @mask is the size in bytes minus 1.
+ * For a buffer, @mask is UINT64_MAX.
  */
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
@@ -264,7 +278,10 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 
 /* Choose the HQD and generate the packets of the ring. */
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
-/* Load the queue on the device. */
+/*
+ * Activate the queue's HQD, with rptr and wptr at q->first. The queue executes
+ * its packets after qvgpu_compute_kick().
+ */
 void fuzz_pm4_load(FuzzQueue *q);
 /* Return true if all packets are done and rptr is reported to memory. */
 bool fuzz_pm4_idle(FuzzQueue *q);
@@ -331,7 +348,10 @@ void fuzz_check_faults(FuzzCase *c);
 
 /* Functions of machine.c */
 
-/* fuzz_start() starts a machine for cases. fuzz_stop() stops it. */
+/*
+ * fuzz_start() overwrites all of @c. The machine can then run any number of
+ * cases. fuzz_stop() also frees what fuzz_start() allocated.
+ */
 void fuzz_start(FuzzCase *c, FuzzMachine machine);
 void fuzz_stop(FuzzCase *c);
 

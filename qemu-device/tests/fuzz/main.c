@@ -7,7 +7,8 @@
 #include <glib/gstdio.h>
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
-#define MACHINE_CASES   512             /* cases per machine */
+/* After so many cases, campaign() starts the next kind of machine. */
+#define MACHINE_CASES   512
 /* limit of the number of tries to drop a packet */
 #define MAX_SHRINK      400
 

@@ -6,7 +6,7 @@
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
-/* dwords of a packet fetched before its execution */
+/* At most FETCHED dwords of a packet are fetched before its execution. */
 #define FETCHED     16
 
 /* The ring or indirect buffer that is executed. */

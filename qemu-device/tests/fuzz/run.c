@@ -98,11 +98,14 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * Without the CAM, the clock must run, because a queue retries a fault when
-     * a timer expires. With the CAM, the clock must stand still, because the
-     * device would report a fault again if the fault is handled late. With the
-     * CAM, no queue needs the clock, because polls have no interval and few
-     * tries.
+     * Without the CAM, the clock must run: a queue retries a fault when a timer
+     * expires.
+     *
+     * With the CAM, the clock must stand still. If the clock ran, the device
+     * would report a fault again when the fuzzer handles the fault late. While
+     * the clock stands still, no queue may wait for a timer. Only a poll could
+     * do so: a poll waits if it has an interval, or after the eighth try. The
+     * polls of a case have no interval, and give up before the eighth try.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

@@ -174,7 +174,11 @@ typedef struct Copy {
     unsigned vmid;
     GHashTable *from;           /* places read: FuzzPlace, see key() */
     GHashTable *to[2];
-    bool met;                   /* a destination overlaps: result not defined */
+    /*
+     * A destination overlaps the source or the other destination. The bytes
+     * that the copy writes are then undefined.
+     */
+    bool met;
 } Copy;
 
 static gpointer key(FuzzPlace at)
@@ -216,8 +220,8 @@ static void copy_met(Copy *c)
 
 /*
  * Copy a byte from @src to the first destination (@i is 0) or to the second one
- * (@i is 1). If a destination overlaps the source or the other destination,
- * docs/hardware.md does not define any byte that is written.
+ * (@i is 1). If a destination overlaps the source or the other destination, all
+ * bytes that the copy writes are undefined.
  */
 static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
 {

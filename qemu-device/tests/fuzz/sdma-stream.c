@@ -285,8 +285,10 @@ static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
 }
 
 /*
- * Generate a rectangle copy. A surface has at most (1 + 7 + 32) * 16 + 10 * 640
- * + 4 * 4096 bytes, which is less than MAX_LEN.
+ * Generate a rectangle copy. An element has at most 16 bytes, a row 640 bytes
+ * and a slice 4096 bytes. The rectangle ends at most 39 elements, 10 rows and 4
+ * slices after the start of the surface. These are less than MAX_LEN bytes:
+ * 39 * 16 + 10 * 640 + 4 * 4096 = 23408.
  */
 static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
 {
@@ -415,7 +417,10 @@ static void make_stream(FuzzQueue *q, unsigned vmid, unsigned depth,
     }
 }
 
-/* Choose an SDMA queue of the device that no other queue of the case uses. */
+/*
+ * Choose the engine and the index of an SDMA queue. No other queue of the case
+ * may have the same engine and index.
+ */
 static void choose_slot(FuzzQueue *q)
 {
     FuzzRng *r = &q->c->rng;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: translates an address as docs/hardware.md defines it,
- * with the model's current page tables.
+ * Fuzzer of vgpu-kfd: translates an address as docs/hardware.md defines it.
+ * Reads the page tables from the expected memory (FuzzMem), not from the
+ * device.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -48,8 +49,9 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 }
 
 /*
- * As memory(), for address @addr, which page-table entry @entry contains or
- * maps. @addr includes FB_OFFSET if it is in VRAM.
+ * Return the memory at @addr, a bus address or a VRAM address according to the
+ * flags in page-table entry @entry. A VRAM address includes FB_OFFSET. The
+ * caller has computed @addr from the address in @entry.
  */
 static FuzzHit entry_memory(FuzzCase *c, uint64_t entry, uint64_t addr)
 {

@@ -12,8 +12,8 @@
 
 #define VMID    9
 /*
- * The page number of VA has more than 32 bits, so that both data words of an
- * interrupt entry that hold the page number are tested.
+ * An interrupt entry holds the page number in two data words. The page number
+ * of VA has more than 32 bits, so that the tests check both words.
  */
 #define VA      0xa56780000000ull
 

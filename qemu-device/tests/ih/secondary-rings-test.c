@@ -154,7 +154,6 @@ static void test_routing(void)
         expect_kick(&t, n);
         expect_trap_in(&t, n, 3, 53);
 
-        /* Route the client back to ring 0. */
         route(&t, IH_CLIENT_SDMA0, 0);
         traps(&t, 54, 1);
         t.ring[0] = t.v->ih.ring;
@@ -203,8 +202,8 @@ static void test_overflow(void)
 }
 
 /*
- * Catches: an injected overflow of ring 1 also overflows ring 0, because ring 0
- * receives the announcement of ring 1's new entry.
+ * Catches: an injected overflow of ring 1 also overflows ring 0. (Ring 0
+ * correctly receives an entry that announces the new entry in ring 1.)
  */
 static void test_injected_overflow(void)
 {

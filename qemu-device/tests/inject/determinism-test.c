@@ -148,8 +148,8 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
 /*
  * Catches: two runs with the same seed differ, because a choice depends on
- * time, on a thread or on the memory of another machine; the choice does not
- * depend on the seed; an injection acts without a trace event or a count.
+ * time, on threads or on addresses of QEMU's memory; the choice does not depend
+ * on the seed; an injection acts without a trace event or a count.
  */
 static void test_case(const void *opaque)
 {
@@ -174,7 +174,6 @@ static void test_case(const void *opaque)
     }
 }
 
-/* Return the entry of the schema that has @name. */
 static QDict *schema_entry(QList *schema, const char *name)
 {
     QListEntry *entry;

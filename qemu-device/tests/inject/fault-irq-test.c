@@ -350,11 +350,11 @@ static void test_early_ack(void)
 }
 
 /*
- * Catches: the MSI of a removed device is sent when the machine continues after
- * a stop.
+ * Catches: a removed device sends an MSI when a stopped machine continues.
  *
  * The main loop is held in the removal, when BAR 0 leaves the bus. Meanwhile
- * the CP raises an interrupt, whose MSI is then due. This MSI must not be sent.
+ * the CP raises an interrupt, so that an MSI is due. After the removal, the
+ * test stops and continues the machine. The MSI must not be sent.
  */
 static void test_removal_msi(void)
 {

@@ -133,8 +133,9 @@ static void test_command(void)
 }
 
 /*
- * Catches: a member that belongs to another kind is ignored; an address that is
- * given twice or is impossible is accepted; the error does not name the member.
+ * Catches: vgpu-inject ignores a member that belongs to another kind;
+ * vgpu-inject accepts an impossible address, or two names for one address; the
+ * error does not name the member.
  */
 static void test_members(void)
 {
@@ -343,7 +344,10 @@ static void test_late(void)
     qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
-    /* Each retry except the last one reads the old page-table entry. */
+    /*
+     * The injection gives the old page-table entry to the next three walks. The
+     * walk after these reads the new entry.
+     */
     qvgpu_space_map(&t.space, VA, t.mem, QVGPU_PAGE);
     g_assert_cmpuint(run(&t, pages), ==, 1 + 3);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 1);

@@ -205,8 +205,8 @@ static void test_poison_compute(void)
 
 /*
  * Catches: a filter matches a compute queue that the filter excludes, or does
- * not match the queue that the filter names; the doorbell of a compute queue is
- * not lost.
+ * not match the queue that the filter names; the injection doorbell-lost does
+ * not affect the doorbell of a compute queue.
  */
 static void test_compute_filter(void)
 {

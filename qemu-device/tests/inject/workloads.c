@@ -56,7 +56,7 @@ void workload_log_memory(Workload *r)
 
 /*
  * Acknowledge every CAM slot in use, even if the interrupt ring has no entry
- * for the fault of the slot. Returns the number of these slots.
+ * for the fault of the slot. Returns the number of acknowledged slots.
  */
 static unsigned ack_all(Workload *r)
 {

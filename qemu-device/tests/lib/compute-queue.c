@@ -211,8 +211,10 @@ enum {
     GATE_CHAIN = 6,
     GATE_LOOP_DWORDS = 10,
     /*
-     * The buffer that ends the loop: a NOP of GATE_LOOP_DWORDS, because the
-     * chain packet keeps this buffer length.
+     * Start of the buffer to which the open gate jumps: a NOP packet of
+     * GATE_LOOP_DWORDS. qvgpu_gate_open() changes only the address in the chain
+     * packet, not the buffer length. Therefore, this buffer is as long as the
+     * loop.
      */
     GATE_OUT = 16,
     GATE_REG = 32,              /* value that the packet at GATE_COPY stored */

@@ -58,7 +58,7 @@ typedef struct QVGPU {
 /* PASID that qvgpu_bring_up() gives to a VMID. */
 #define QVGPU_PASID(vmid)       (0x8000 + (vmid))
 #define QVGPU_PAGE              ((uint64_t)VGPU_PAGE_SIZE)
-#define QVGPU_RAM_SIZE          (128 * MiB)     /* bytes of guest RAM */
+#define QVGPU_RAM_SIZE          (128 * MiB)     /* from CPU address 0 on */
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*

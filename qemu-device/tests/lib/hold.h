@@ -19,7 +19,7 @@
 
 typedef struct QVGPUHold {
     char *dir;                  /* directory that contains log and file */
-    char *log;                  /* name of the pipe */
+    char *log;                  /* name of the pipe for QEMU's log */
     char *file;                 /* name of the VRAM file */
     char *args;                 /* arguments for QEMU */
     uint32_t *vram;             /* the test's mapping of VRAM */
@@ -68,23 +68,25 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
  */
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
- * Join the thread of qvgpu_hold_release_later(). Return true if this thread had
- * already released the held thread: the test's command has then waited for the
- * held thread, as the command must.
+ * Call when the test's command has completed. Returns true if the 0.2 s of
+ * qvgpu_hold_release_later() were over before this call. The command has then
+ * waited for the held thread. Joins the thread of qvgpu_hold_release_later().
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
- * Switch off the interrupts of retry faults and kick @q, whose next packet must
- * fault at each retry. On return the engine is held within one access: at the
- * trace event of the stall, which the engine logs after the trace event of the
- * fault.
+ * Switch off the interrupts of retry faults, kick @q, and hold the engine
+ * within one access. The next packet of @q must fault at each retry.
+ *
+ * In an access that faults, the engine logs two trace events: first the fault,
+ * then the stall. On return, the engine is held where it logs the stall.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Fail the test unless the preceding command waited until the thread of
- * qvgpu_hold_release_later() released the engine. Disable the trace events that
- * qvgpu_hold_access() enabled.
+ * The test calls qvgpu_hold_access() and qvgpu_hold_release_later(), and sends
+ * a command to QEMU. When the command has completed, the test calls this
+ * function. Fails the test if the command has not waited for the held engine.
+ * Disables the trace events that qvgpu_hold_access() enabled.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*

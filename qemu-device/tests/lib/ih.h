@@ -45,7 +45,7 @@ void qvgpu_ih_next(QVGPU *v, QVGPUIrq *irq);
  */
 unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
                              bool retry);
-/* Acknowledge @slot of the retry CAM. */
+/* Free @slot of the retry CAM. Queues that wait for this slot then retry. */
 void qvgpu_cam_ack(QVGPU *v, unsigned slot);
 /* Return true if an MSI has arrived since the last call. */
 bool qvgpu_msi_take(QVGPU *v);

@@ -40,8 +40,9 @@ bool qvgpu_loads(QVGPU *v, const char *file);
  */
 size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
 /*
- * Change the byte that is @at bytes after the start of @quad in @file to @byte.
- * Return qvgpu_loads() for the changed file. Undoes the change.
+ * Find @quad in @file as qvgpu_state_find() does. Write @byte to the file, @at
+ * bytes after the start of @quad. Return qvgpu_loads() for the changed file.
+ * Undoes the change.
  */
 bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
                       uint8_t byte);

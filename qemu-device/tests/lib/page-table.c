@@ -79,7 +79,7 @@ static uint64_t slot_in(uint64_t table, uint64_t va, unsigned level)
     return table + (va >> VGPU_LEVEL_SHIFT(level)) % VGPU_PT_ENTRIES * 8;
 }
 
-/* Return the CPU address of the table that directory entry @entry points to. */
+/* Return the CPU address of the page table to which @entry points. */
 static uint64_t table_of(QVGPU *v, uint64_t entry)
 {
     uint64_t addr = entry & VGPU_PTE_ADDR;

@@ -90,8 +90,11 @@ void qvgpu_sdma_finish(QVGPUSdma *q);
 void qvgpu_sdma_pass(QVGPUSdma *q);
 
 /*
- * Return the doorbell of RLC @i of engine @n in the doorbell slice of a
- * process, as KFD assigns it.
+ * Return the byte offset in BAR 2 of the doorbell that KFD assigns to a queue.
+ *
+ * @slice: index of the doorbell slice of the queue's process
+ * @n: SDMA engine
+ * @i: index of the queue among the RLC queues of the engine
  */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*

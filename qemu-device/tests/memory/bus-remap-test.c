@@ -135,8 +135,9 @@ static void test_bus_master_access(void)
 #define BEHIND      QPCI_DEVFN(32, 0)
 
 /*
- * Catches: the write that disables a peer's memory decoding completes while an
- * engine is within an access to the peer's VRAM, which then leaves the bus.
+ * Catches: a write disables a peer's memory decoding, but does not wait for an
+ * engine that is within an access to the peer's VRAM. The VRAM then leaves the
+ * bus during the access.
  *
  * The engine copies from the VRAM of the peer, a second device, to a page that
  * faults. The engine is held as in test_bus_master_access(), within an access
@@ -242,9 +243,13 @@ static QPCIDevice *plug_peer(QVGPU *v)
 
 /*
  * Unplug a peer while the engine is held in the delay that follows the engine's
- * lookup of the peer's VRAM. The unplug waits for the engine. Returns true if
- * the engine then looks up the VRAM again. On a slow host, the engine may
- * continue before the peer leaves the bus; the result is then false.
+ * lookup of the peer's VRAM. The unplug first takes the peer off the bus, then
+ * waits for the end of the engine's access. A thread of the test releases the
+ * engine after 0.2 s.
+ *
+ * Returns true if the engine then looks up the VRAM again. Returns false if the
+ * engine was released before the peer had left the bus. This can happen on a
+ * slow host.
  */
 static bool looks_again(void)
 {
@@ -272,7 +277,7 @@ static bool looks_again(void)
     rp = plug_peer(v);
     exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
 
-    /* The peer's page is the only memory on the bus that the queue uses. */
+    /* The queue accesses only the peer's page through the bus. */
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
@@ -307,8 +312,8 @@ static bool looks_again(void)
 }
 
 /*
- * Catches: an engine keeps a reference to memory that has left the bus after
- * the engine found it, so that the memory is never freed.
+ * Catches: an engine looks up memory on the bus, and keeps a reference to the
+ * memory after the memory has left the bus. The memory is then never freed.
  */
 static void test_stale_window(void)
 {

@@ -85,8 +85,11 @@ static bool fault(PageWalk *w, const Case *t)
 }
 
 /*
- * Catches: the interrupt of a fault does not depend on the bit of
- * VM_CONTEXT_CNTL that cases[] gives for its class, or depends on another bit.
+ * Each fault class has one interrupt bit in VM_CONTEXT_CNTL, or no bit.
+ *
+ * Catches: a fault raises no interrupt although the bit of its class is 1; a
+ * fault raises an interrupt although the bit of its class is 0. (A fault of a
+ * class without a bit must always raise an interrupt.)
  */
 static void test_interrupts(void)
 {
@@ -212,8 +215,9 @@ static void test_retry_interrupt_off(void)
 }
 
 /*
- * Catches: an access of VMID 0 to the system aperture, outside of VRAM and the
- * AGP window, faults, or does not go to the aperture's default page.
+ * Catches: an access of VMID 0 to the system aperture causes a fault, or does
+ * not go to the aperture's default page. (The address of the access is neither
+ * in VRAM nor in the AGP window.)
  */
 static void test_system_aperture(void)
 {

@@ -9,7 +9,6 @@
 
 /* GPU address of the GART in these tests. */
 #define GART_AT         (16 * GiB)
-/* Size of the GART in pages. */
 #define GART_PAGES      1024
 
 typedef struct Gart {
@@ -152,7 +151,7 @@ static void test_agp_window(void)
     qvgpu_expect(v, dst, 4, 0, 200);
     g_assert_false(qvgpu_ih_pending(v));
 
-    /* Beyond the window, a read returns zeros and faults. */
+    /* A read beyond the window causes a fault and returns zeros. */
     qvgpu_fill(v, dst, 4, 300, 200);
     qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst), 200);
     qvgpu_sdma_finish(&q);

@@ -27,14 +27,16 @@ uint64_t hive_mc(QVGPU *v, uint64_t offset);
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
- * Fail the test unless the registers of @v report hive @id, node @node, last
- * node @last, and links that are up to exactly the nodes in bit mask @links.
+ * Fail the test unless the registers of @v report the id @id of the hive, the
+ * node @node of @v, and @last as the last node of the hive. The registers must
+ * also report that the links to the nodes in bit mask @links are up, and that
+ * no other links are up.
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);
 /*
- * Plug a device with id "peer", in hive h0, into the slot of HIVE_SLOT. @props:
- * more device properties, as in ", 'node': 1".
+ * Plug a device with id "peer" into the slot that HIVE_SLOT creates. The device
+ * is in hive h0. @props: more device properties, as in ", 'node': 1".
  */
 void hive_plug(QVGPU *v, const char *props);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests the object vgpu-hive, the nodes of its devices, and machines
- * whose lower nodes are unplugged.
+ * vgpu-kfd: tests the object vgpu-hive and the nodes of its devices. Also tests
+ * the migration of a machine that has a device at node 1 but none at node 0.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -157,8 +157,9 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
  * Node 0 is unplugged. Then the machine migrates with the device at node 1.
  *
  * Catches: the migration fails, because the device becomes node 0 in the new
- * machine; a device at another node than 1 loads the state; such a device
- * refuses the state without a hint at the remedy.
+ * machine; a device at node 0 loads the state; a device at node 0 refuses the
+ * state, but the error message does not name the remedy. (Only a device at node
+ * 1 may load the state.)
  */
 static void test_move_without_node_0(void)
 {
@@ -185,7 +186,10 @@ static void test_move_without_node_0(void)
     hive_copy(v, NULL, hive_mc(v, HIVE_VRAM + QVGPU_PAGE), qvgpu_mc(v, back),
               QVGPU_PAGE);
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
-    /* Node 0 is free for another device, whose VRAM is zero. */
+    /*
+     * Node 0 is free for another device. The VRAM of that device contains only
+     * zeros.
+     */
     hive_plug(v, "");
     hive_expect_place(v, 1, 1, 1, HIVE_ID);
     hive_copy(v, NULL, hive_mc(v, 0), qvgpu_mc(v, back), QVGPU_PAGE);

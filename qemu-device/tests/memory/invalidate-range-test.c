@@ -48,8 +48,9 @@ static void read_all(Range *t)
 }
 
 /*
- * Let the TLB hold translations of all pages to old. Then map the pages to new
- * without an invalidation.
+ * Map all pages to the memory at @t->old, and let the TLB hold these
+ * translations. Then map the pages to the memory at @t->new, without an
+ * invalidation.
  */
 static void moved(Range *t)
 {
@@ -77,8 +78,8 @@ static void range_start(Range *t)
 }
 
 /*
- * Fail the test unless the engine reads pages @first to @last from new and all
- * other pages from old.
+ * Fail the test unless the engine reads pages @first to @last from the memory
+ * at @t->new, and all other pages from the memory at @t->old.
  */
 static void expect_new(Range *t, unsigned first, unsigned last)
 {

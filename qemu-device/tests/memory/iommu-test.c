@@ -125,9 +125,10 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table for IOVA_LOST is at IOAPIC, not at HOLE. To log a failed read
-     * at HOLE, QEMU's amd-iommu would shift a value by 64, which is undefined
-     * in C.
+     * The table for IOVA_LOST is at IOAPIC, where every table entry reads as 0.
+     * At HOLE, the read of an entry would fail, and QEMU's amd-iommu would log
+     * an event. To build the event, amd-iommu shifts a value by 64, which is
+     * undefined in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -279,11 +280,11 @@ static void test_translate(const void *kind)
 }
 
 /*
- * The replay of an access that had a retry fault must wait for the IOMMU.
+ * After a retry fault, the replay of the access must wait for the IOMMU.
  *
  * Catches: because of this wait, the fault is reported twice, or the replay is
- * not counted; a stalled access continues with a translation by the IOMMU that
- * is older than the stall.
+ * not counted; a stalled access continues with an old translation, which the
+ * queue got from the IOMMU before the stall.
  */
 static void test_replay(const void *kind)
 {
@@ -339,8 +340,9 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
     qvgpu_sdma_kick(q);
     qvgpu_wait_until(qvgpu_hold_logged(h));
     /*
-     * Do not wait for the acknowledge, because the engine is held in its next
-     * request to the IOMMU.
+     * Do not wait for the acknowledge. In the MM hub, the acknowledge comes
+     * only after the access of the SDMA engine has ended. The test holds the
+     * engine within this access until qvgpu_hold_release().
      */
     qvgpu_wr(q->v, HUB(hub) + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
              1u << vmid | VM_INVALIDATE_ENG_REQ__L2_PTES);
@@ -354,10 +356,11 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
  * queue in another VMID, so that repeated invalidations starve queues behind an
  * IOMMU; a reply stays valid after its VMID is invalidated.
  *
- * When the invalidation is written, the engine is held in its second request at
- * the latest. The first reply and the second request are then older than the
- * invalidation. If the invalidation affects neither of the two, each of the two
- * pages is requested once.
+ * Without an invalidation, the engine makes two requests, one for each page.
+ * The test writes the invalidation after the first request. At that time, the
+ * second request is not complete, because the test holds the engine in it. If
+ * the invalidation discards a request or a reply, the engine makes more than
+ * two requests.
  */
 static void test_invalidate(const void *kind)
 {
@@ -492,13 +495,13 @@ static void test_stop(const void *kind)
 }
 
 /*
- * Catches: interrupt entries that wait for the IOMMU when the device is removed
- * are written after the removal.
+ * Catches: the device writes interrupt entries after its removal. (Entries that
+ * wait for the IOMMU during the removal must be dropped.)
  *
- * While BAR 0 leaves the bus, the main loop is held in the removal, at the
- * second FlatView that QEMU builds. Meanwhile the CP raises interrupts. The
- * device does not call the IOMMU for the entries of these interrupts before the
- * removal is complete.
+ * When the removal takes BAR 0 off the bus, QEMU builds FlatViews. The test
+ * holds the main loop at the second FlatView. Meanwhile the CP raises
+ * interrupts. The entries of these interrupts wait until the removal is
+ * complete, because only the main loop calls the IOMMU for them.
  */
 static void test_remove(const void *kind)
 {

@@ -34,18 +34,20 @@ void page_walk_start(PageWalk *w);
  */
 void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 /*
- * Fail the test unless @va reads, without a fault, as @len bytes of pattern
- * @seed from byte @from.
+ * Copy @len bytes from @va to @w->dst. Fail the test if the copy faults. Also
+ * fail the test unless the copied bytes are pattern @seed, starting with byte
+ * @from of the pattern.
  */
 void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
                          uint64_t len);
 /*
- * Fail the test unless an access of 4 bytes at @va is a no-retry fault with
- * walker error @walker that does not stop the queue. Clears the fault.
+ * Access 4 bytes at @va: write if @write is true, otherwise read. Fail the test
+ * unless the access causes a no-retry fault with walker error @walker, and the
+ * queue continues after the fault. Clears the fault.
  */
 void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
                             unsigned walker);
-/* Clear the latched fault. */
+/* Clear the fault status of the MM hub, so that the hub latches a new fault. */
 void page_walk_clear_fault(PageWalk *w);
 
 #endif /* VGPU_TEST_PAGE_WALK_FIXTURE_H */

@@ -286,7 +286,10 @@ static void test_fb_offset(void)
     qvgpu_space_map(&w.space, VA, page, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 15, 0, QVGPU_PAGE);
     page_walk_expect_at(&w, VA, 15, 0, QVGPU_PAGE);
-    /* An address below the offset has no memory. */
+    /*
+     * FB_OFFSET is now 0x10000000 bytes. VRAM begins at this address, and there
+     * is no memory below it.
+     */
     qvgpu_space_set(&w.space, VA + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     LEAF(0x10000000 - QVGPU_PAGE));
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);

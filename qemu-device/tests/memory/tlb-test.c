@@ -41,7 +41,8 @@ static void tlb_start(Tlb *t)
 }
 
 /*
- * Fail the test unless VA reads as pattern @seed: 1 in old_page, 2 in new_page.
+ * Fail the test unless VA reads as pattern @seed. tlb_start() fills old_page
+ * with pattern 1, and new_page with pattern 2.
  */
 static void expect_page(Tlb *t, unsigned seed)
 {

@@ -251,11 +251,12 @@ static void test_link_down(void)
  * completes while a peer is within an access over the link; a read of
  * XGMI_LINKS shows the link down while a peer is within such an access.
  *
- * Device a copies from the VRAM of device b to a page that faults without an
- * interrupt, so that the engine of a repeats the access. The engine is held
- * between two trace events of one access, after this access has mapped b's
- * VRAM. No BAR of b is mapped, so that the removal waits for the engine, not
- * for a change of the bus.
+ * An engine of device a copies from the VRAM of device b to a page that is not
+ * mapped. The write causes a retry fault without an interrupt. The test holds
+ * the engine between two trace events of this fault: the access has then mapped
+ * b's VRAM. No BAR of b is mapped, so that the removal waits for the engine,
+ * not for a change of the bus. After the test has released the engine, the
+ * engine repeats the access.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -304,7 +305,8 @@ static void test_peer_gone(const void *removed)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
 
     /*
-     * When the held access continues, it reads zeros. A later write has no
+     * The held access ends in a stall, and the engine repeats the access. The
+     * repeated access finds no peer and reads zeros. A later write has no
      * effect.
      */
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
@@ -470,7 +472,10 @@ static void test_unplug_busy(void)
         for (i = 0; i < COPIES; i++) {
             qvgpu_pkt_copy(&q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
         }
-        /* The test never opens the gate, so that the engine always has work. */
+        /*
+         * The test never writes 1 to this page, so the engine stays busy with
+         * the poll until the device is removed.
+         */
         wait_for(&q, qvgpu_ram_page(v));
         qvgpu_sdma_kick(&q);
         qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
@@ -540,12 +545,13 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * When a queue reads an invalidation acknowledge, the device checks the
- * translation client of each engine that was within an access at the
- * invalidation request. The check finds out whether this access has ended.
+ * An invalidation waits for every engine that executes an access at the time of
+ * the request. When a queue reads the acknowledge register, the device checks
+ * whether these accesses have ended. The check reads the translation clients of
+ * these engines.
  *
- * Catches: during an unplug, the client of one engine is freed while another
- * engine, which reads the acknowledge, checks this client.
+ * Catches: during an unplug, the translation client of one engine is freed
+ * while a queue of another engine reads the acknowledge register.
  */
 static void test_unplug_settling(void)
 {

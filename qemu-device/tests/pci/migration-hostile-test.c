@@ -49,7 +49,6 @@ static void stalled_kick(Stalled *t)
     t->slot = qvgpu_ih_next_fault(t->v, VMID, DST, true, true);
 }
 
-/* Map the page, acknowledge the fault, and run the packet to its end. */
 static void stalled_finish(Stalled *t)
 {
     qvgpu_space_map(&t->space, DST, t->dst, QVGPU_PAGE);
@@ -62,8 +61,10 @@ static void stalled_finish(Stalled *t)
  * packet whose length differs from the length in its header. The engine would
  * never finish a WRITE packet of either kind.
  *
- * AT_IB_SIZE and AT_NDW are byte offsets from the address of the stall in the
- * saved state (vmstate_vgpu_exec).
+ * The saved state contains AT, the GPU address of the stall. AT_IB_SIZE and
+ * AT_NDW are offsets in bytes from the place of this address in the state. At
+ * these offsets, the state has the low bytes of the buffer's size and of the
+ * packet's length (see vmstate_vgpu_exec).
  */
 static void test_packet(void)
 {
@@ -203,7 +204,11 @@ static char *add_disk(QVGPU *v)
     return file;
 }
 
-/* Write @byte to @file, @at bytes after the start of @quad. */
+/*
+ * Find the 64-bit value @quad, stored big-endian, in @file. Write @byte to the
+ * file, @at bytes after the start of this value. Fails the test unless the
+ * value occurs exactly once.
+ */
 static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 {
     g_autofree char *buf = NULL;
@@ -223,7 +228,10 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
  */
 static void test_loadvm(void)
 {
-    /* Byte offset of the IB depth's high byte from the stall's address. */
+    /*
+     * The saved state contains AT, the GPU address of the stall. The high byte
+     * of the IB depth is AT_IB_DEPTH bytes after the start of this address.
+     */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;
     uint64_t src;

@@ -139,8 +139,8 @@ static void test_stalled_twice(void)
     qvgpu_ih_next_fault(t.v, VMID, DST + 3 * QVGPU_PAGE, true, true);
     qvgpu_space_map(&t.space, DST + 3 * QVGPU_PAGE, dst2, QVGPU_PAGE);
     /*
-     * The invalidation wakes both queues. The queue of stalled_start() faults
-     * again, because its page is not mapped.
+     * The invalidation wakes both queues. Queue t.q then has the same fault
+     * again, because no page is mapped at the address of this fault.
      */
     qvgpu_invalidate(t.v, 1u << VMID);
     qvgpu_wait_until(qvgpu_sdma_idle(&q2));
@@ -152,9 +152,10 @@ static void test_stalled_twice(void)
 
 /*
  * A ring with a chain of links. Each link has three packets: a poll, a copy and
- * an addition. The copy copies one of two buffers to the other. The addition
- * adds 1 to a quadword of the copied buffer: if all links run once and in
- * order, the quadword is the number of links.
+ * an addition. The copy copies one of two buffers to the other, and the next
+ * link copies in the other direction. The addition adds 1 to the first quadword
+ * of the copy's destination. If all links run once and in order, this quadword
+ * is in the end the number of links.
  *
  * The poll of link n waits until the gate holds n or more. The test does not
  * open the gate for the last link, so that there is always work when the
@@ -288,7 +289,8 @@ typedef struct Slices {
     QVGPUUserCompute q[QUEUES];
     /* of process 0; faults on page 2 of SLICES_DST */
     QVGPUUserCompute stalled;
-    QVGPUUserSdma copy;                 /* in process 0; its copy faults */
+    /* of process 0; copies, and faults on page 2 of SLICES_DST */
+    QVGPUUserSdma copy;
     /* bit 0: MM hub has faulted; bit 1: GFX hub */
     unsigned faults;
 } Slices;
@@ -300,9 +302,10 @@ static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
 }
 
 /*
- * Emit packets with which the queues pass a token, the value of SHARED, and
- * start the queues. The token passes ROUNDS times through all queues. The last
- * round waits for GATE, so that there is always work when the machine is
+ * Emit packets with which the queues pass on a token, and start the queues. The
+ * token is the number at address SHARED: each queue waits for a number and then
+ * writes the next one. The token passes ROUNDS times through all queues. The
+ * last round waits for GATE, so that there is always work when the machine is
  * migrated.
  */
 static void slices_relay(Slices *f)
@@ -330,9 +333,11 @@ static void slices_relay(Slices *f)
  * Acknowledge all pending faults. Fails the test if a fault is not one of the
  * two expected faults.
  *
- * An acknowledged access faults again immediately, so that the interrupt ring
- * may never be empty. The loop steps the clock, because time slices end only
- * when the clock advances.
+ * While the page is not mapped, each acknowledged access faults again
+ * immediately. If the clock stood still, the interrupt ring might therefore
+ * never become empty. The loop steps the clock, so that the time slice of
+ * process 0 ends. The queues of process 0 then do not fault before the next
+ * time slice of the process.
  */
 static void slices_faults(Slices *f)
 {
@@ -350,8 +355,10 @@ static void slices_faults(Slices *f)
 }
 
 /*
- * Start nine queues in four HQDs and three processes in one VMID. Wait until
- * the two other queues of process 0, f->stalled and f->copy, have faulted.
+ * Start three processes with three queues each (f->q). Process 0 has two more
+ * queues: f->stalled and f->copy. The processes share one VMID, and all compute
+ * queues share four HQDs. Wait until f->stalled and f->copy have faulted, and
+ * at least five queues have passed on the token of slices_relay().
  */
 static void slices_start(Slices *f)
 {
@@ -533,8 +540,10 @@ static void test_registers(void)
 }
 
 /*
- * Catches: an index in the saved state is used unchecked. vmstate_vgpu_exec
- * (sdma/vmstate.c) defines the fields around the address of a stall.
+ * Catches: an index in the saved state is used unchecked.
+ *
+ * The test changes single bytes near the place where the state has the stall's
+ * address. See vmstate_vgpu_exec (sdma/vmstate.c) for the order of the fields.
  */
 static void test_hostile(void)
 {

@@ -237,8 +237,10 @@ static void test_vram_window(void)
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0x12345678);
 
     /*
-     * An access has no effect without the aperture bit, at the first offset
-     * after VRAM, and at higher offsets.
+     * An access to MM_DATA has no effect in each of these cases:
+     * - MM_INDEX lacks the aperture bit.
+     * - The offset is the first one after VRAM.
+     * - The offset is still higher.
      */
     qvgpu_wr(v, MM_INDEX, at);
     qvgpu_wr(v, MM_DATA, 1);
@@ -300,7 +302,11 @@ static void test_device_info(void)
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
     qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL], 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_DOORBELLS), ==, 1);
-    /* A read of the low half latches the high half. */
+    /*
+     * Read the high half of the counter, which the read of the low half in
+     * qvgpu_counter() has latched. The high half is 0 unless a write above has
+     * changed it.
+     */
     g_assert_cmpuint(qvgpu_rd(v, VGPU_COUNTER(VGPU_CNT_DOORBELLS) + 1), ==,
                      0);
     qvgpu_stop(v);

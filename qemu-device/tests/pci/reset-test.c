@@ -116,9 +116,9 @@ static void check_reset(QVGPU *v, unsigned engine, unsigned index)
 }
 
 /*
- * Catches: a reset hangs on a busy engine; a reset leaves work, stalls or
- * interrupts behind; an engine does not run after a reset. @lost: whether the
- * reset must clear VRAM.
+ * Catches: a reset hangs on a busy engine; after a reset, the device still has
+ * work, stalled queues or interrupts from before the reset; an engine does not
+ * run after a reset. @lost: whether the reset must clear VRAM.
  */
 static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
 {
@@ -153,7 +153,6 @@ static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
     qvgpu_stop(v);
 }
 
-/* The following tests call check_chip() for each kind of reset. */
 static void test_flr(void)
 {
     check_chip(flr, "", false);
@@ -178,7 +177,10 @@ static void test_vram_lost(void)
     check_chip(mode1, args, true);
 }
 
-/* Catches: another mailbox command than the mode-1 reset resets the device. */
+/*
+ * Catches: the device resets itself although the command in the mailbox is not
+ * the mode-1 reset, or is in the wrong register.
+ */
 static void test_other_command(void)
 {
     QVGPU *v = qvgpu_start();

@@ -25,8 +25,9 @@
 #define MS          1000000ll           /* ns in a millisecond */
 #define QUANTUM_MS  5
 /*
- * Deadlines that are counted from this time occur only once in a saved state,
- * where move() finds a deadline by its value.
+ * Virtual time at which a wait begins in the tests that call move(). move()
+ * finds a deadline in the saved state by its value, so no other data there may
+ * have this value. A deadline that is counted from this unusual time is unique.
  */
 #define START_NS    1234567890000ll
 
@@ -183,8 +184,10 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Without the CAM, a fault is retried every 1 ms. The second interrupt entry
- * comes 1 ms after the first one, the third entry 2 ms after the second one.
+ * Without the CAM, a faulting access is retried every 1 ms. Not every retry
+ * sends an interrupt entry: the interval between the entries doubles each time.
+ * The second entry comes 1 ms after the first one, and the third entry 2 ms
+ * after the second one.
  *
  * Catches: the retries or the interrupt entries do not follow the virtual
  * clock, or continue while the machine is stopped.
@@ -280,8 +283,8 @@ static void test_slice(void)
 
 /*
  * Save the machine, restore it and let it run. @until: a deadline that the
- * saved state contains. Fails the test unless a load refuses a copy of the
- * state in which this deadline is negative.
+ * saved state contains. The function also changes a copy of the state, so that
+ * this deadline is negative. The test fails if QEMU loads the changed copy.
  */
 static void move(QVGPU *v, int64_t until)
 {
@@ -333,7 +336,8 @@ static void test_moved_loop(void)
 
 /*
  * Catches: without the CAM, an interrupt entry of a retry fault comes too early
- * after a restore. The third entry is due 3 ms after the first one.
+ * after a restore. (The restore is between the second and the third entry. The
+ * third entry must come 2 ms after the second one, as in test_retry().)
  */
 static void test_moved_retry(void)
 {
@@ -384,7 +388,7 @@ static void test_moved_slice(void)
 typedef struct Running {
     const char *name;
     const char *args;                   /* arguments for QEMU */
-    unsigned loop_ms;                   /* loop timer in ms of GPU time */
+    unsigned loop_ms;                   /* LOOP_TIMER in ms of GPU time */
 } Running;
 
 static const Running machines[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests that repair, acknowledge and replay of faults lose no byte
- * and write no byte twice.
+ * vgpu-kfd: tests the repair, acknowledge and replay of faults: no byte may be
+ * lost, and no byte may be written twice.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -211,8 +211,9 @@ static void test_fault_through(void)
         done = next;
     }
     /*
-     * Each page that the copy accesses faults once. The copy starts within a
-     * page of SRC, so that it accesses 16 pages of SRC but 15 of DST.
+     * There is one fault for each page that the copy accesses. The source
+     * starts within a page, so that its 15 * 4096 bytes are on 16 pages. The
+     * destination starts at the beginning of a page, so that it is on 15 pages.
      */
     g_assert_cmpuint(faults, ==, 2 * PAGES - 1);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_BYTES_COPIED), ==, len);
@@ -380,8 +381,8 @@ static void test_ring_faults(void)
     qvgpu_sdma_disable(&r.q);
     qvgpu_sdma_init(&q, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
     /*
-     * The ring is page 3 of SRC, and the indirect buffer is page 4. The device
-     * reports rptr to page 9.
+     * Put ring, indirect buffer and rptr on pages of SRC. These pages are not
+     * mapped, so that the first access to each of them faults.
      */
     q.ring = r.src + 3 * QVGPU_PAGE;
     q.ring_va = SRC + 3 * QVGPU_PAGE;
@@ -402,11 +403,11 @@ static void test_ring_faults(void)
 }
 
 /*
- * The test unmaps pages under two queues that copy, and maps the pages again
- * when they fault. In the end, all data must be right.
+ * Two queues copy while the test unmaps pages. When a copy faults on a page,
+ * the test maps this page again. In the end, all data must be right.
  *
- * Catches: data is lost in a race of repair, unmap, invalidation or acknowledge
- * with running engines.
+ * Catches: data is lost when a running engine races with a repair, an unmap, an
+ * invalidation or an acknowledge.
  */
 static void test_unmap_storm(void)
 {

@@ -53,9 +53,9 @@ static const struct {
 };
 
 /*
- * Cases of INC and DEC. These operations count by one, and would not change the
- * upper half of a 64-bit value. Therefore, unlike in truths[], the run with 32
- * bits uses the same values as the run with 64 bits.
+ * Cases of INC and DEC. Each case runs with 64 bits and with 32 bits, with the
+ * same values. (In truths[], most 32-bit runs use the upper halves. Here, this
+ * is impossible: a 64-bit INC adds one to the lower half, not the upper half.)
  */
 static const struct {
     uint32_t op;

@@ -80,8 +80,8 @@ static void test_cond_exe_in_parts(void)
     g_assert_cmphex(qtest_readl(v->qts, at + 12), ==, 2);
 
     /*
-     * Skip up to the last dword of an indirect buffer. Then skip one dword
-     * more, beyond the buffer, which is an error.
+     * Skip all dwords that follow COND_EXE in an indirect buffer. Then let
+     * COND_EXE skip one dword more than the buffer has: this is an error.
      */
     qtest_writel(v->qts, at, 0);
     pkt_cond(&q, mc, 1, 4);
@@ -154,7 +154,8 @@ static void test_srbm_write(void)
         uint64_t page = i & 1 ? b : a;
         uint64_t pte = qvgpu_entry(v, page, QVGPU_PTE_RW);
 
-        qvgpu_pkt_fence(&q, va, i);     /* lets the TLB hold the old page */
+        /* This write loads the translation to the old page into the TLB. */
+        qvgpu_pkt_fence(&q, va, i);
         QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
                    QVGPU_LO(slot), QVGPU_HI(slot), 1, QVGPU_LO(pte),
                    QVGPU_HI(pte));

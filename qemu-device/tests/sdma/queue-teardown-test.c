@@ -43,8 +43,9 @@ typedef struct Life {
 #define COPY_BYTES  (24 * MiB)
 
 /*
- * Bring the loaded queue @q into @state. In most states a fence follows, which
- * test_destroy() expects never to be written.
+ * Bring the loaded queue @q into @state. In most states, the last packet in the
+ * ring is a FENCE that the queue has not executed yet. test_destroy() expects
+ * that the queue never executes this FENCE.
  */
 static void enter(Life *l, QVGPUSdma *q, State state)
 {
@@ -167,8 +168,8 @@ static void test_destroy(void)
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
         /*
-         * Let the condition become true for which the queue waited. The
-         * destroyed queue must not continue.
+         * In states POLLING, LOOPING and SKIPPING, the queue waited for the
+         * value 1 here. The destroyed queue must not continue.
          */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);

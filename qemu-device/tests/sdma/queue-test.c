@@ -28,7 +28,9 @@ static void test_wraparound(void)
     qvgpu_sdma_load(&q);
     for (i = 0; i < 400; i++) {
         /*
-         * NOPs of growing length make other packets cross the end of the ring.
+         * The length of the NOP changes from round to round. Therefore the end
+         * of the ring is sometimes within an ATOMIC packet, not always within a
+         * NOP.
          */
         qvgpu_pkt_add64(&q, qvgpu_mc(v, at), 1);
         memset(junk, 0xff, sizeof(junk));
