@@ -44,8 +44,8 @@ void bench_faults(struct bench *b);
 void bench_migration(struct bench *b);
 void bench_hmm(void);
 /*
- * Measure the load of the driver, after unloading it. The caller has closed KFD and the render
- * nodes.
+ * Unload the driver's kernel module and load it again, several times. Measure how long each load
+ * takes. The caller has closed KFD and the render nodes.
  */
 void bench_load(void);
 void bench_memory(struct bench *b);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Measure values with which those of the GPU are compared: the time of the boot, the memory
- * throughput and fault time of the guest's CPU, and migrations by the kernel module test_hmm, which
- * copies pages with the CPU.
+ * Measure the time of the boot, the memory throughput and fault time of the guest's CPU, and
+ * migrations by the kernel module test_hmm, which copies pages with the CPU. The results of the GPU
+ * are compared with these results.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Measure KFD's calls: the life of a BO, compared with the render node; the creation and
- * destruction of queues; events; mappings on several GPUs.
+ * Measure KFD's calls:
+ *
+ * - the calls that allocate, map, unmap and free a BO (also on the render node, as a comparison);
+ * - the creation and destruction of queues;
+ * - events;
+ * - mappings on several GPUs.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -76,10 +80,13 @@ static void lives_by_drm(int fd, uint64_t va, unsigned int lives)
 }
 
 /*
- * The process has a queue during the loops, so that its memory is resident. KFD clears a BO
- * when it frees the BO. The render node clears a new BO unless the BO's memory is clear already.
- * The loops of KFD and of the render node do not alternate, because each loop would change how much
- * memory the other loop has to clear.
+ * Measure the calls for one BO in loops: first on the render node, then by KFD. The process has a
+ * queue during all loops, so the BOs of the process are resident.
+ *
+ * The driver clears a new BO unless the BO's memory is clear already. KFD also clears the
+ * memory of a freed BO. So a loop by KFD leaves clear memory, and a loop on the render node leaves
+ * memory that has to be cleared. If the loops alternated, each loop would change how much memory
+ * the next loop has to clear.
  */
 static void bench_lives(struct bench *b)
 {
@@ -91,8 +98,8 @@ static void bench_lives(struct bench *b)
 	/* The loops map their BOs at the address range that this BO reserves. */
 	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
 	/*
-	 * First allocate and free twice the size of VRAM without a measurement, because the first
-	 * access to a page of VRAM costs a fault on the host.
+	 * The first access to a page of VRAM costs a fault on the host. So allocate and free BOs
+	 * without a measurement first. Their sizes add up to twice the size of VRAM.
 	 */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
 	for (s = 0; s < SAMPLES; s++) {
@@ -149,8 +156,8 @@ static void lives_of_queue(struct bench *b, const char *kind,
 }
 
 /*
- * Each queue is the only one of the process, so CREATE_QUEUE also has to make the process's
- * memory resident.
+ * Each queue is the only queue of the process. While a process has no queue, the BOs of the
+ * process may be evicted. So each measured CREATE_QUEUE also makes these BOs resident.
  */
 static void bench_queues(struct bench *b)
 {
@@ -320,8 +327,9 @@ void bench_kfd(struct bench *b)
 }
 
 /*
- * Return the microseconds that one call takes to map a GTT BO on @n GPUs. At most the first call for
- * a BO allocates page tables, because the driver keeps empty tables for 100 ms after the unmap.
+ * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The first call for a BO
+ * may have to allocate page tables. The next calls use the same tables, because the driver keeps
+ * empty tables for 100 ms after the unmap.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

@@ -100,7 +100,8 @@ static char *range_at(char *base, uint64_t i)
 
 /*
  * While @n ranges exist, measure the lookup of a range and the split of a range in three parts.
- * *@used is the number of earlier calls with the same @n. Each of these calls splits other ranges.
+ * *@used is the number of earlier calls with the same @n. The number selects the ranges to
+ * split, so that two calls with the same @n split different ranges.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)

@@ -68,7 +68,7 @@ struct run {
 #define MAX_PIPE	(1 << 20)
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
-/* time in ms after a process's end in which deferred work may still allocate memory */
+/* For this time in ms after the command has ended, deferred work may still allocate memory. */
 #define LEAK_LATE_MS	500
 #define DEVICES		"/sbin/vgpu-devices"
 
@@ -214,9 +214,10 @@ static void put_text(const char *path, const char *text)
 /*
  * Scan twice. The first scan stores the checksum of every object to which no reference was found.
  * Of these objects, the second scan reports those whose checksum has not changed, except objects
- * younger than LEAK_AGE_MS. The second scan therefore starts when objects that were allocated up to
- * LEAK_LATE_MS after the command's `end` have reached this age. Reports go to the console, which
- * the launcher reads.
+ * younger than LEAK_AGE_MS. The command ended at the time `end`, but deferred work may allocate
+ * objects until LEAK_LATE_MS after `end`. Such late objects have to be reported, too. So the second
+ * scan starts LEAK_LATE_MS + LEAK_AGE_MS after `end`, when all late objects are at least
+ * LEAK_AGE_MS old. Reports go to the console, which the launcher reads.
  */
 static void look_for_leaks(const struct timespec *end)
 {

@@ -9,8 +9,8 @@
  * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead, and prints two
  * lines of JSON for each copy, one by the caller's clock and one by the engine's time stamps.
  *
- * Copies between devices stay below 1 MiB, because from that size on ROCr copies by a shader,
- * which this GPU does not execute.
+ * Copies between devices stay below 1 MiB. For copies of 1 MiB or more between devices, ROCr uses a
+ * shader, and this GPU does not execute shaders.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -25,11 +25,13 @@
 #define MAX_GPUS	8
 #define KIB		1024ul
 #define MIB		(1024 * KIB)
-/* Number of bytes before and after a destination that a copy must not change. */
+/*
+ * Size in bytes of each of the two areas directly before and after a destination. A copy must not
+ * change these areas.
+ */
 #define GUARD		(4 * KIB)
 #define GUARD_BYTE	0xa5
 
-/* A GPU agent and its pool of VRAM. */
 struct gpu {
 	hsa_agent_t agent;
 	hsa_amd_memory_pool_t vram;
@@ -186,7 +188,6 @@ static void agents(void)
 	ok("agents and the sizes of their pools");
 }
 
-/* Return byte @i of the pattern, which depends on @i and @seed. */
 static unsigned char pattern_byte(size_t i, uint64_t seed)
 {
 	return (unsigned char)((i * 0x9e3779b97f4a7c15ull + seed) >>
@@ -556,7 +557,10 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va + 3 * bytes, g->agent, bytes);
 	pattern_check(dst, bytes, 12);
 
-	/* Unmap the first piece, and map the second piece at the address of the first. */
+	/*
+	 * The address of the first piece gets another piece. After this, the GPU must read the
+	 * bytes of the new piece there.
+	 */
 	HSA(hsa_amd_vmem_unmap(va, bytes));
 	HSA(hsa_amd_vmem_handle_release(piece[0]));
 	vmem_map(va, bytes, piece[1], g);

@@ -111,7 +111,10 @@ static int note_usage(struct demo *d, const char *when)
 	return vg_mem_info(d->gpu, &u->mem);
 }
 
-/* Write a pattern that identifies the BO to the first and the last page of the BO. */
+/*
+ * Fill the first and the last page of the BO with patterns. @seed, which differs for each BO,
+ * selects the patterns.
+ */
 static int stamp(struct vg_bo *bo, uint64_t seed)
 {
 	int r = vg_bo_map_cpu(bo);

@@ -256,9 +256,9 @@ static uint64_t tally_of(const struct agreement *a)
 }
 
 /*
- * Compute the values of a row: *@device from the device's counter and *@driver from the driver's
- * counters, both as differences from their values in @dev and @drv. Return false if a counter is
- * missing.
+ * Compute the values of a row. *@device is the increase of the device's counter from @dev to
+ * @dev_now. *@driver is the increase of the driver's counter from @drv to @drv_now, minus that of
+ * the second counter (agreement.minus). Return false if a counter is missing.
  */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,

@@ -39,8 +39,8 @@ static uint64_t property(const struct vg_gpu *gpu, const char *name)
 }
 
 /*
- * Return the size of the debugger's area, which has 32 bytes for each wave. In a context save area,
- * it follows the saved state.
+ * Return the size in bytes of the debugger's area, which has 32 bytes for each wave. In the BO of a
+ * context save area, the debugger's area follows the saved state.
  */
 static uint64_t debug_bytes(const struct vg_gpu *gpu)
 {

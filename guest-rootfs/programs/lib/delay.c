@@ -37,9 +37,21 @@ static pid_t root_pid;
 
 static __thread struct {
 	uint64_t rng;
-	/* hash of the paths of the forks and thread creations that led to this thread */
+	/*
+	 * ID of the point (delay.h) at which fork() or pthread_create() created this process or
+	 * thread. 0 in the process that the runner has forked for the case.
+	 */
 	uint64_t path;
-	/* frames at which find_path() ends: base, or root if the function of base has returned */
+	/*
+	 * Frame addresses: find_path() ends at base or, if the frame chain does not contain base,
+	 * at root.
+	 *
+	 * root: in a thread, frame of the caller of run_thread(). In the process that the runner
+	 *	has forked, frame of the caller of the case's function. Other forked processes keep
+	 *	the root of their creator.
+	 * base: in a process that the case has forked, frame of the caller of fork(). Otherwise
+	 *	equal to root.
+	 */
 	void **root, **base;
 } me;
 
@@ -178,10 +190,12 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call. Follow the frame chain from @frame, the frame of the call's wrapper, to
- * me.base. If the function of me.base has returned, the chain ends at me.root instead. Store the
- * last DELAY_FRAMES return addresses of the chain in @pc, innermost first, and return their number.
- * If code without frame pointers breaks the chain, store only the return address of the wrapper.
+ * Find the path to a call. Follow the frame chain outwards from @frame, the frame of the call's
+ * wrapper, to me.base. If the function with the frame me.base has returned, the chain does not
+ * contain me.base: end at me.root instead. Of all return addresses of the chain, store the
+ * outermost DELAY_FRAMES in @pc, ordered from the innermost to the outermost. Return the number of
+ * stored addresses. If code without frame pointers breaks the chain, store only the return address
+ * of the wrapper.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {

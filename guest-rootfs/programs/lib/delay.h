@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Delays at calls that synchronise, to reveal wrong assumptions about order. Every program is
- * linked with --wrap for these calls (programs/Makefile). A wrapper costs one branch unless
- * one of these environment variables is set:
+ * linked with --wrap for these calls (programs/Makefile).
  *
- *   VGPU_TEST_DELAYS=SEED        random delays before and after each call
+ * A delay point, or point, is a wrapped call together with the path that led to the call. (Calls of
+ * kind DELAY_UNCOUNTED are not points.) The path starts at the case's function and goes inwards,
+ * towards the call. It has at most four return addresses. In a forked process, the path starts at
+ * the function that called fork(); in a thread, it starts at the thread's function. In both, the
+ * path also includes the path of the call that created the process or thread.
+ *
+ * The ID of a point is a hash of the call and its path; the ID is the same in each run of one
+ * build. The number K of a point is its index, from 1, in the order in which the processes of the
+ * case first reach their points.
+ *
+ * A wrapper costs one branch unless one of these environment variables is set:
+ *
+ *   VGPU_TEST_DELAYS=SEED        random delays before and after each wrapped call
  *   VGPU_TEST_DELAY_POINT=count  print the number of points of each case
  *   VGPU_TEST_DELAY_POINT=K|0xID a delay at the K-th point of each case, or at the point of that ID
  *   VGPU_TEST_DELAY_POINT=each   run each case once for each of its points
- *
- * A point is a wrapped call together with the path that led to it. The path consists of up to four
- * return addresses, counted from the case's function. In a forked process or a thread, these
- * addresses are counted from the function that forked or from the thread's function, and the path
- * also includes the path of the fork or thread creation. The ID of a point is a hash of the call
- * and its path; the ID is the same in each run of one build. The number K of a point is its index,
- * from 1, in the order in which the processes of the case first reach their points.
  */
 #ifndef DELAY_H
 #define DELAY_H
@@ -53,7 +57,8 @@ const char *delay_point_mode(void);
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function; paths end there.
+ * calls the case's function. The path to a delay point is found by a search through the callers,
+ * from the point outwards. The search ends at @frame, so the path starts at the case's function.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

@@ -57,9 +57,9 @@ enum delay_kind delay_kind_of_file(int fd);
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
- * Set the state of a new process or thread to @o, its creator's state. @root and @base are the
- * frames at which the search for a path ends (find_path() in delay.c). In a new process, @root is
- * NULL, so that the creator's value stays.
+ * Set the state of a new process or thread: @o, which delay_fork_origin() has returned in the
+ * creator, and @root and @base, the frames at which the search for a path ends (find_path() in
+ * delay.c). A new process passes NULL as @root, and so keeps the @root of its creator.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

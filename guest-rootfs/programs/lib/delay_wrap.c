@@ -82,7 +82,7 @@ WRAP(int, pthread_mutex_lock, DELAY_UNCOUNTED, (pthread_mutex_t *m), (m))
 WRAP(int, pthread_rwlock_rdlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 WRAP(int, pthread_rwlock_wrlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 
-/* ioctls of KFD and DRM are points; other ioctls are not. */
+/* ioctls of KFD and DRM are delay points (delay.h); other ioctls are not. */
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	char type = (char)_IOC_TYPE(request);
@@ -122,7 +122,10 @@ long __wrap_ptrace(enum __ptrace_request request, ...)
 	return r;
 }
 
-/* The parent and the child each have a point after the fork, so that either can be late. */
+/*
+ * The parent and the child each have a delay point (delay.h) directly after the fork, so that a
+ * delay can make either of them late.
+ */
 pid_t __wrap_fork(void)
 {
 	struct delay_origin origin;
@@ -182,8 +185,8 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 }
 
 /*
- * Delay _exit() only in children of the case's process, because no process of the case waits for
- * the exit of the case's process itself.
+ * Delay _exit() in children that the case has forked. Do not delay the exit of the process that
+ * runs the case's function: only the runner waits for this exit, not a process of the case.
  */
 void __wrap__exit(int status)
 {

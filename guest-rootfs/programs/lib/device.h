@@ -24,7 +24,7 @@
  * @gpu_id: ID in KFD's ioctls
  * @node: number of the node in the topology
  * @minor: DRM render minor (128 or above)
- * @fd: open file of the render node, whose VM ACQUIRE_VM gives to KFD
+ * @fd: open file of the render node; vg_acquire_vm() gives the VM of this file to KFD
  * @aperture: the GPU's apertures, as GET_PROCESS_APERTURES_NEW reports them
  */
 struct vg_gpu {

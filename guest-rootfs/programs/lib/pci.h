@@ -14,7 +14,10 @@
 
 /* Write @text to a file of sysfs, procfs or debugfs with one write(). */
 int vg_put(const char *path, const char *text);
-/* Store the PCI name of @gpu. */
+/*
+ * Find the bus name of @gpu by the GPU's DRM minor. Return 0 or -errno; -ENOENT if no driver is
+ * bound to the GPU.
+ */
 int vg_pci_name(const struct vg_gpu *gpu, char name[VG_PCI_NAME]);
 /* Unbind the device from vgpu_kfd, or bind it. */
 int vg_pci_unbind(const char *name);
@@ -25,7 +28,7 @@ int vg_pci_remove(const char *name);
 int vg_pci_rescan(void);
 /* Return true if a driver is bound to the device. */
 bool vg_pci_bound(const char *name);
-/* Return true if the device exists. */
+/* Return true if the device is in the kernel's PCI tree, with or without a driver. */
 bool vg_pci_exists(const char *name);
 
 #endif /* VG_PCI_H */

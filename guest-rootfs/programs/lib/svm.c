@@ -12,8 +12,8 @@
 #define MAX_ATTRS 16
 
 /*
- * The number of the SVM ioctl contains the size of its argument, so compute the number from the
- * number of attributes.
+ * Call the SVM ioctl with @n attributes. The request code of the ioctl contains the size of the
+ * argument, so compute the request code from @n.
  */
 static int svm_call(struct vg *vg, uint32_t op, const void *addr, uint64_t size,
 		    struct kfd_ioctl_svm_attribute *attrs, unsigned int n)

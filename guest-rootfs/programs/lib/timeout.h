@@ -11,13 +11,13 @@ uint64_t vg_now(void);
 void vg_sleep_us(unsigned int us);
 
 /*
- * Time limit of a wait in ms: 30 s on the reference machine times VGPU_TEST_SCALE,
- * which a run of the suites sets to the slowness of its host (1 to 4); 60 s if
- * VGPU_TEST_SCALE is not set.
+ * Return the time limit of a wait in ms: VGPU_TEST_SCALE times 30 s, or 60 s if VGPU_TEST_SCALE is
+ * not set. A run of the suites sets VGPU_TEST_SCALE, from 1 to 4, to the slowness of the host
+ * relative to the reference machine.
  */
 int vg_timeout_ms(void);
 #define VG_TIMEOUT_MS	vg_timeout_ms()
-/* Return the value of vg_now() at which a wait that begins now reaches the limit VG_TIMEOUT_MS. */
+/* Return the time in ns at which a wait that begins now must end: vg_now() plus VG_TIMEOUT_MS. */
 uint64_t vg_deadline(void);
 /*
  * Measure the slowness of the machine again (this takes 0.3 s on the reference machine). If the new

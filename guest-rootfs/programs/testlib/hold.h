@@ -51,8 +51,8 @@ void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
 /* Let the jobs of @h complete: write the word that they poll. */
 void hold_let_go(struct hold *h);
 /*
- * Return the number of jobs on the kernel's ring of @engine whose fence has not
- * signalled.
+ * Return the number of pending jobs on the kernel's ring of SDMA engine @engine. A job is pending
+ * until its fence signals.
  */
 unsigned long hold_pending(const struct vg_gpu *gpu, uint32_t engine);
 /*

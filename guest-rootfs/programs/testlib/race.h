@@ -99,7 +99,7 @@ void race_unbind(const struct race_calls *calls, int rounds);
 int race_read(const char *path);
 /* Read a random file of the GPU in debugfs to its end. */
 int race_read_debugfs(const struct vg_gpu *gpu);
-/* Evict all BOs from VRAM or from GTT, chosen at random. */
+/* Choose VRAM or GTT at random, and evict all BOs from the chosen memory. */
 int race_evict(const struct vg_gpu *gpu);
 /*
  * Let the kernel write to @p by a read() of /dev/zero. With a bad address, read() returns -EFAULT,

@@ -18,8 +18,10 @@ bool tap_delay_each(void);
 /* Print the TAP version and, unless VGPU_TEST_DELAY_POINT is "each", the plan of @planned cases. */
 void tap_delay_start(int planned);
 /*
- * Call @run for @c once, or once for each of its points, and print each result. @run returns 0
- * if the case passed, 1 if it failed, EXIT_SKIP if it was skipped.
+ * Run the case @c by @run(@c) and print the result. If VGPU_TEST_DELAY_POINT is "each", this run
+ * has no delay. If it passes and the case has peers (delay_has_peers()), further runs follow: one
+ * run for each delay point (delay.h) of the case, with a delay at this point. Each result is
+ * printed. @run returns 0 if the case passed, 1 if it failed, EXIT_SKIP if it was skipped.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));

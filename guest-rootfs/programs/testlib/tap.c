@@ -30,7 +30,9 @@
 #define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)
 #define ROUND_LIMIT_MS	30000
 /*
- * Time limit in ms of a case with a delay at a point. This limit is also longer than VG_TIMEOUT_MS.
+ * Time limit in ms of a case if VGPU_TEST_DELAY_POINT is "each" (delay.h). A wait inside the case
+ * ends after VG_TIMEOUT_MS. The limit of the case is longer, so that such a wait fails first, with
+ * its own message.
  */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
 
@@ -312,7 +314,7 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
-/* The GPUs. Only the member minor of each is set, because the runner opens no render node. */
+/* The GPUs. Of each, only vg_gpu.minor is set, because the runner opens no render node. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
 /* Number of retry faults that were not acknowledged when the case started. */

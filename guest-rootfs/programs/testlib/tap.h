@@ -27,8 +27,9 @@ struct tap_case {
 };
 
 /*
- * Return the running case: a pointer into the array that was passed to tap_main(). A function that
- * several cases share finds the parameters of its case by the index in this array.
+ * Return the running case: a pointer into the array of cases that was passed to tap_main(). If
+ * several cases have the same function, the function can choose its parameters by the index of the
+ * running case in that array.
  */
 const struct tap_case *tap_this(void);
 /*
@@ -177,7 +178,10 @@ uint32_t tap_fault_event(struct vg *vg);
 struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
 						     uint32_t event);
 
-/* Return true if Linux allows PCIe peer-to-peer, because the CPU is an AMD Zen or later. */
+/*
+ * Return true if Linux allows PCIe peer-to-peer between the GPUs. The function assumes that this is
+ * so exactly if the CPU is an AMD Zen or later.
+ */
 bool tap_pcie_p2p(void);
 /*
  * Two processes alternate. Each has an array @fds with the read end of one pipe and the write end

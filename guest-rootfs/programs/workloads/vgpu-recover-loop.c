@@ -6,11 +6,14 @@
  * and values. Commands:
  *
  *	copy	Copy all BOs on a user queue. Meanwhile, migrate SVM memory to VRAM and
- *		back, which the kernel's ring copies through the GART. Check every byte.
+ *		back. The kernel's ring copies the migrated pages through the GART. Check
+ *		every byte.
  *	reset	As "copy", but reset the device between the two migrations.
  *	flush	Unmap a BO from the GPU and map it again, then do "copy". The host makes a
  *		hub not acknowledge the TLB flush of the unmap.
- *	broken	Only migrate the SVM memory, by the kernel's ring.
+ *	broken	Only migrate the SVM memory, by the kernel's ring. The host makes the engine of this
+ *		ring hang after each recovery, until the driver gives up the engines, and the CPU
+ *		copies instead.
  *	hang	A child has a queue on the same engine, and the engine hangs in that queue.
  *		The driver must stop the queue, and all other work must continue.
  *	dump	Check the devcoredump of the last failure.
@@ -88,8 +91,8 @@ static int make_bos(void)
 }
 
 /*
- * Return the number of BOs whose contents are right, both in the BO itself and in its copy in the
- * BO stage.
+ * Return the number of BOs with the right contents. A BO counts if its bytes are right in the BO
+ * itself and in the copy that copy_all() made in the BO "stage".
  */
 static int count_intact(void)
 {
@@ -173,8 +176,9 @@ static void do_copy(bool reset)
 }
 
 /*
- * Unmap the BO stage and map it again. For this, the driver clears the BO's page-table entries,
- * flushes the TLB, and writes the entries again. Then call copy_all().
+ * Unmap the BO "stage", which is the destination of copy_all(), and map the BO again. For this, the
+ * driver clears the BO's page-table entries, flushes the TLB, and writes the entries again. Then
+ * call copy_all().
  */
 static void do_flush(void)
 {
@@ -580,7 +584,7 @@ static void do_moves(void)
 
 /*
  * Script of a child: the child's second queue hangs the engine that the parent's queue uses. Return
- * BOS, which means success, or a negative number on an error.
+ * the number BOS on success, because do_hang() expects it, and a negative number on an error.
  */
 static int guilty(int to, int from)
 {

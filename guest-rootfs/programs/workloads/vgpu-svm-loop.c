@@ -8,16 +8,16 @@
  * pieces do not end at a page boundary. The pieces go to the two queues in turn. The pages of the
  * destination were just freed. The CPU compares the copy with the pattern.
  *
- * exchange: Two pages exchange their addresses, and a queue that has translations of both pages
- * reads them. No GPU writes to these pages, so that a stale translation causes a wrong byte and
- * does no other harm.
+ * exchange: A queue reads two pages, so that the TLB gets the translations of both. The two pages
+ * exchange their addresses, and the queue reads both pages again. No GPU writes to these pages, so
+ * that a stale translation causes a wrong byte and does no other harm.
  *
  * truncate: Two queues read the pages of a file, each queue every second page. When all retry
  * faults of the queues are acknowledged, the file is truncated, and the host injects a spurious
  * fault. The driver must not stop the process's queues because of this fault.
  *
- * First, the program prints the address of the memory that "copy" writes, or of the file's mapping;
- * then "round N" after each round.
+ * First, the program prints an address: that of the file's mapping with "truncate", otherwise that
+ * of the destination of "copy". Then the program prints "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +65,10 @@ static int open_all(struct loop *l)
 		return ret;
 	l->src = vg_map_anon(SIZE);
 	l->dst = vg_map_anon(SIZE);
-	/* The third page is the temporary address of one page during the exchange. */
+	/*
+	 * exchange() swaps the addresses of the first two pages. Meanwhile, one of these pages is
+	 * at the third address.
+	 */
 	l->page = vg_map_anon(3 * VG_PAGE);
 	l->fd = memfd_create("vgpu-svm-loop", 0);
 	l->file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd,
@@ -77,8 +80,8 @@ static int open_all(struct loop *l)
 }
 
 /*
- * Copy SIZE bytes in pieces of @piece bytes, which are distributed to the queues in turn. Then all
- * queues run at the same time.
+ * Copy SIZE bytes in pieces of @piece bytes. The pieces are distributed to the queues in turn, so
+ * that all queues copy at the same time.
  */
 static int copy_by_all(struct loop *l, const void *dst, const void *src,
 		       uint64_t piece)
@@ -139,8 +142,10 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * After a truncation, the driver treats one denied fault as stale (docs/faults.md). That fault must
- * be the one that the host injects, so wait until no fault of the copy is pending.
+ * After a truncation, the driver only acknowledges the first fault that it cannot repair, because
+ * this fault may be older than the truncation. The driver denies later faults that it cannot repair
+ * (docs/faults.md). The fault that the host injects must be that first fault. But a fault of
+ * copy_by_all() that is still pending could come first, so wait until none is pending.
  */
 static int cut_file(void *arg, uint64_t round)
 {

@@ -2,8 +2,8 @@
 /*
  * CRIU_OP: dump and kill a process, and restore another process from the dump, as CRIU's amdgpu
  * plugin does. Catches: a restored buffer has other contents, or another handle, id or address; a
- * queue executes a packet twice or never; an event is lost; a process stays paused after the
- * process that checkpoints it was killed; the driver uses private data from user space without a
+ * queue executes a packet twice or never; an event is lost; the checkpointing process is killed and
+ * the checkpointed process stays paused; the driver uses private data from user space without a
  * check; a failed restore leaks resources; an errno is wrong.
  */
 #include <fcntl.h>
@@ -38,7 +38,7 @@
 #define R_DEBUG		0x123456789abcull
 #define OTHER_ID	0x77aa55u	/* not the ID of any GPU */
 
-/* Words of the BO work.words that the queues use. The values are dword indices. */
+/* Dword indices in the BO work.words. The queues use the words at these indices. */
 enum {
 	GO = 0,			/* the SDMA and the PM4 queue wait until this word is 1 */
 	SDMA_SUM = 16,		/* 64-bit counter that the SDMA queue increments */
@@ -506,7 +506,7 @@ static void make_queues(void)
 
 	OK(vg_queue_create(&w->vg, gpu, RING, &spare));
 	OK(vg_queue_create(&w->vg, gpu, RING, q));
-	/* Now ID 0 is free for w->pm4; q keeps ID 1, on engine 1. */
+	/* Free queue ID 0, so that w->pm4 gets this ID below. q keeps ID 1, on engine 1. */
 	OK(vg_queue_destroy(&spare));
 	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
 	OK(vg_emit_fence(q, &seq));
@@ -611,7 +611,11 @@ static void copy_out(pid_t pid)
 		d.contents[i] = NULL;
 		if (b->dmabuf_fd == NO_FD)
 			continue;
-		if (b->addr != w->save.va) {	/* skip the save area: no queue writes to it */
+		/*
+		 * Do not copy the save area: no queue writes to it, so it has only the zeros of a
+		 * new BO.
+		 */
+		if (b->addr != w->save.va) {
 			p = map_dmabuf(b, PROT_READ);
 			d.contents[i] = take(b->size);
 			memcpy(d.contents[i], p, b->size);
@@ -1076,7 +1080,8 @@ static void checkpointer_dies(void)
 	close(ready[1]);
 	tap_await(ready);
 	tap_step(t.down);
-	tap_await(t.up);		/* wait until the target's queue has made no progress */
+	/* Wait until the target has checked that its queue makes no progress for STOPPED_MS. */
+	tap_await(t.up);
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "0x%x",
 	      status);
@@ -1351,7 +1356,11 @@ static void bad_restore(void)
 		case 12: d.args.bos = 64; break;
 		case 13: d.args.priv_data = 64; break;
 		}
-		if (i == 1 || i == 2)	/* num_devices or num_bos is ~0u: call only RESTORE */
+		/*
+		 * For the counts ~0u, call only RESTORE: restore_once() also opens num_devices
+		 * files and would overflow the device buckets.
+		 */
+		if (i == 1 || i == 2)
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),
 					   KFD_CRIU_OP_RESTORE, &d.args));
 		else
@@ -1391,10 +1400,6 @@ static void flipped(void)
 			uint64_t value = race_below(3) ?
 				1ull << race_below(64) : race_below(~0ull);
 
-			/*
-			 * Overwrite a word with another word of the data, change one byte, or
-			 * change one word.
-			 */
 			if (!race_below(4))
 				memcpy(at + off, at + race_below(size / 8) * 8,
 				       8);
@@ -1487,7 +1492,7 @@ static void empty_process(void)
 	CHECK(vg_set_xnack(&vg, 0) == 0, "XNACK");
 	ERRNO(0, restore(vg.kfd));
 	CHECK(vg_set_xnack(&vg, -1) == 1, "XNACK is not restored");
-	ERRNO(EINVAL, restore(vg.kfd));		/* the process was restored */
+	ERRNO(EINVAL, restore(vg.kfd));		/* already restored, not resumed yet */
 	ERRNO(EINVAL, process_info(vg.kfd));
 	ERRNO(0, resume(getpid()));
 	vg_close(&vg);

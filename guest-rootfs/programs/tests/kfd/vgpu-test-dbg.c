@@ -211,8 +211,8 @@ static void trace(pid_t pid)
 }
 
 /*
- * Start a target, whose script runs before the debugger's session starts. If the script needs the
- * session from its start, use attach_early() instead.
+ * Start a target. Its script begins before the debugger's session exists. If a session must exist
+ * when the script begins, use attach_early() instead.
  */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
@@ -222,8 +222,8 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start the session before the target's script starts, as a debugger does that starts the debugged
- * program. The script opens KFD later, so its RUNTIME_ENABLE finds the debugger.
+ * Start the session before the target's script begins. A debugger does the same if it starts the
+ * debugged program itself. The script opens KFD later, so its RUNTIME_ENABLE finds the debugger.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
 			 uint64_t mask)
@@ -259,7 +259,7 @@ static const uint32_t all_ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 				    13, 14, 15, 99, ~0u };
 #define N_OPS (sizeof(all_ops) / sizeof(*all_ops))
 
-/* Check that the operations all_ops[@first] and later all fail with -@want. */
+/* Check that each operation of all_ops[], from index @first on, fails with -@want. */
 static void all_fail(pid_t pid, int want, unsigned int first)
 {
 	unsigned int i;
@@ -408,8 +408,8 @@ static void enable(void)
 }
 
 /*
- * The device has no waves, so operations on waves must return what they return on a GPU that
- * does not support them.
+ * The device runs no waves. So an operation on waves must return the same value as on a GPU without
+ * support for this operation.
  */
 static void no_waves(void)
 {
@@ -1293,9 +1293,10 @@ static void unloaded(void)
 }
 
 /*
- * Number of rounds of the threads of chaos(), which call all operations at the same time;
- * queue_loop() makes a quarter as many. The number is fixed and no thread waits for a queue that
- * another thread suspends, so a slow machine only makes the case longer.
+ * Number of rounds that each thread of chaos() makes; queue_loop() makes about a quarter of them.
+ * The threads call all operations at the same time. DESTROY_QUEUE of a suspended queue waits,
+ * without a time limit, until debug_loop() resumes the queue or ends the session. So on a slow
+ * machine the case only takes longer.
  */
 
 static int chaos_rounds;

@@ -166,8 +166,8 @@ static void any_all(void)
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	/*
-	 * The wait for all three events has timed out, but has consumed event 1. After the next
-	 * call, only event 2 is set.
+	 * The wait for all three events has timed out, but has consumed event 1. So only event 2 is
+	 * set during the next wait, which must return for any one of the events.
 	 */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
@@ -183,9 +183,9 @@ static void any_all(void)
 }
 
 /*
- * The caller of WAIT_EVENTS passes the age of the event that the caller's last wait returned. If
- * the event was set after that wait, WAIT_EVENTS must return without blocking, even if another wait
- * has consumed the event.
+ * For each event, a caller of WAIT_EVENTS passes the age that the caller's previous wait returned.
+ * If the event was set after the previous wait, WAIT_EVENTS must return without blocking, even if
+ * another wait has consumed the event.
  */
 static void ages(void)
 {
@@ -525,8 +525,8 @@ static void import_page(void *arg)
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_IMPORT_DMABUF, &in));
 	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, in.handle, &ev));
 	/*
-	 * The kernel must have rejected the imported BO as signal page, so this call
-	 * makes the kernel allocate its own page.
+	 * After the rejected call, the process must have no signal page. So this call, which names
+	 * no BO, must make the kernel allocate a page.
 	 */
 	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, true, 0, &ev));
 	ERRNO(0, set(ev));
@@ -534,9 +534,9 @@ static void import_page(void *arg)
 }
 
 /*
- * Catches: a process uses the signal page of another process, which it imported, as its own. Each
- * process would then overwrite the slots of the other, and the end of one process would remove the
- * kernel's mapping of the page for both.
+ * Catches: a process imports the signal page of another process, and the driver accepts the page as
+ * the signal page of the importing process. (Each process would overwrite the slots of the other,
+ * and the end of one process would remove the kernel's mapping of the page for both.)
  */
 static void foreign_page(void)
 {

@@ -267,8 +267,8 @@ struct writer {
 enum { WORDS = BO_BYTES / 8 };
 
 /*
- * Write to the words of a BO in VRAM, one after the other. Write number i stores the value
- * i.
+ * Write to the words of a BO in VRAM, one after the other. The first write stores the value 0, and
+ * each further write stores the next higher value.
  */
 static void *write_vram(void *arg)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program removes the device while it is in use, and adds it again. Catches: a process
- * that has the device open, mapped or busy crashes or hangs; a process can still access memory
- * of the removed device; SVM data is lost with VRAM; the new device has state of the old one;
- * memory leaks.
+ * crashes or hangs because the removed device was open, mapped or busy; a process can still access
+ * memory of the removed device; SVM data is lost with VRAM; the new device has state of the old
+ * one; memory leaks.
  *
  * tests/avocado/test_unplug.py runs this program in the guest with the argument "button" or
  * "surprise", and the host removes the device. The program writes a line to stdout for each
@@ -117,7 +117,7 @@ static bool register_is_dead(volatile uint64_t *at, uint64_t value)
 	return dead;
 }
 
-/* One resource of each kind that a process can have of a GPU. */
+/* The GPU resources of a process, one of each kind. */
 struct things {
 	struct vg_bo vram, gtt, mmio;
 	struct vg_queue q;
@@ -339,7 +339,7 @@ static void work_gem(volatile int *round)
 	}
 }
 
-/* Submit jobs of the render node, several at a time, which copy through VRAM. */
+/* Copy data through VRAM by jobs of the render node. Each round submits eight jobs, then waits. */
 static void work_jobs(volatile int *round)
 {
 	const uint64_t va = 0x200000000ull;

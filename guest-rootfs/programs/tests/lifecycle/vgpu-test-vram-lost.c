@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program resets a device that loses VRAM, with the page tables in VRAM, in each reset
- * (vram-lost-on-reset=on). Catches: a job runs with lost page tables; a context reports no
- * error; mappings or GTT are not restored; a DRM file works only after it is opened again;
- * KFD does not report the loss of VRAM; old contents of memory are visible in a BO whose
- * copy out of VRAM was cancelled or has not run yet.
+ * This program resets the device. Each reset clears VRAM (vram-lost-on-reset=on). The page
+ * tables are in VRAM, so they are lost too. Catches: a job runs with lost page tables; a
+ * context reports no error; mappings or GTT are not restored; a DRM file works only after it
+ * is opened again; KFD does not report the loss of VRAM; old contents of memory are visible
+ * in a BO whose copy out of VRAM was cancelled or has not run yet.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -325,7 +325,7 @@ static void moving(void)
 	CHECK(!pthread_create(&reader.thread, NULL, read_mem, &reader),
 	      "thread");
 	await_reader(&reader);
-	/* A signal with a handler must not end the access; pread() would then fail with EIO. */
+	/* A signal with a handler must not end the access. (If it did, pread() would fail.) */
 	CHECK(!pthread_kill(reader.thread, SIGUSR1), "no signal");
 	hold_let_go(&hold);
 	CHECK(!pthread_join(reader.thread, NULL), "join");

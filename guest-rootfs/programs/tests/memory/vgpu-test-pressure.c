@@ -24,7 +24,7 @@
 
 enum {
 	MAX_PROCESSES = 8,
-	VRAM_BOS = 6,		/* number of BOs in VRAM of each process */
+	VRAM_BOS = 6,		/* BOs per process that are allocated in VRAM */
 	GTT_BOS = 2,
 	BOS = VRAM_BOS + GTT_BOS,
 	ROUNDS = 30,
@@ -49,8 +49,8 @@ static uint64_t rnd(uint64_t below)
 }
 
 /*
- * Expected contents of a piece of a BO. If filled is true, each dword of the piece is
- * fill; otherwise the piece has the pattern of seed.
+ * Expected contents of a piece of a BO. If @filled is true, each dword of the piece has the
+ * value @fill. Otherwise the piece has the pattern of @seed.
  */
 struct shadow {
 	uint64_t seed;

@@ -6,7 +6,7 @@
  * reclaimed; a queue is evicted for reclaim; BOs are swapped out without a swap device; a
  * counter drifts; reclaim waits for a lock of the driver.
  *
- * The tests need a block device for swap (tests.list), whose contents are lost.
+ * The tests need a block device for swap (tests.list). The tests overwrite this device.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -129,8 +129,8 @@ static void bos_create(int n)
 }
 
 /*
- * Let SDMA copy BO @i to @stage, and check the copy by the CPU. Return the error of the
- * submission: -ENOMEM if the pages of BO @i could not be allocated.
+ * Let SDMA copy BO @i to @stage. Then let the CPU check the contents of @stage. Return the
+ * error of the submission: -ENOMEM if the pages of BO @i could not be allocated.
  */
 static int try_by_sdma(int i, struct vr_bo *stage)
 {
@@ -388,10 +388,11 @@ static void too_large(void)
 }
 
 /*
- * A process locks memory until a quarter of the BOs' pages are swapped out and half of these
- * pages are on the swap device. Reclaim is allowed to take all page cache and tmpfs before it
- * takes BOs. Without the shrinker the OOM killer would kill the process, because no other
- * memory can be reclaimed.
+ * The driver swaps a BO out into shmem pages, and the kernel later writes these pages to the
+ * swap device. A process locks memory until a quarter of the BOs' pages are swapped out and
+ * half as many pages have been written to the swap device. Reclaim is allowed to take all
+ * page cache and tmpfs before it takes BOs. Without the shrinker the OOM killer would kill
+ * the process, because no other memory can be reclaimed.
  */
 static void memory_runs_out(void)
 {

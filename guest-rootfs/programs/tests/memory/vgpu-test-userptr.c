@@ -493,7 +493,7 @@ static void swapping(void)
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
 		/*
-		 * Wait until pages were written to the device. Do not check that the
+		 * Wait until pages were written to the swap device. Do not check that the
 		 * pages are absent: the driver may have restored them by now.
 		 */
 		until = vg_deadline();

@@ -309,8 +309,9 @@ enum { N_BOS = 4 };
 static uint32_t *both_are_there;
 
 /*
- * Copy from each BO to the next one, from the last one to the first, and check the BOs.
- * If @gem, map the BOs by GEM_VA, otherwise by KFD.
+ * Copy the first BO to the second BO, then the second BO to the third BO, and so on. At the
+ * end, copy the last BO back to the first BO, and check all BOs. If @gem, map the BOs by
+ * GEM_VA, otherwise by KFD.
  */
 static void work(bool gem)
 {
@@ -637,8 +638,8 @@ static void refused(void)
 	ERRNO(EINVAL, clear(va, 1));
 	ERRNO(0, clear(va, SIZE));
 	/*
-	 * MAP must refuse a BO of the CPU domain, which belongs to no GPU, and a userptr
-	 * BO.
+	 * MAP must refuse a BO of the CPU domain, because such a BO belongs to no GPU. MAP
+	 * must also refuse a userptr BO.
 	 */
 	ERRNO(0, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0, &x));
 	ERRNO(EINVAL, map(x, va, 0, SIZE));

@@ -49,7 +49,6 @@ static void start(void)
 	}
 }
 
-/* Call start(). Skip the case if there is no peer access. */
 static void start_linked(void)
 {
 	start();
@@ -408,9 +407,10 @@ static uint64_t moves_since(uint64_t before)
 }
 
 /*
- * The peer writes and reads the BO @rounds times. With @owner_too, the owner also reads the
- * BO. With @moves, continue until at least one BO was moved out of VRAM, because the child
- * that evicts may start late. Return the number of moves.
+ * @bo is a BO in VRAM of GPU 0. Let GPU 1 write and read @bo @rounds times. With @owner_too,
+ * GPU 0 also reads @bo. Return the number of moves out of VRAM during this time. With @moves,
+ * continue until there was such a move, because the child process that causes the moves may
+ * start late.
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
@@ -483,7 +483,7 @@ static void hog(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Two processes together use more VRAM of the owner than it has, so that BOs are evicted. */
+/* Two processes together allocate more VRAM than GPU 0 has, so that BOs are evicted. */
 static void pushed_out(void)
 {
 	struct vg_mem_info info;
@@ -539,9 +539,8 @@ static void peer_at_work(void *arg)
 }
 
 /*
- * Kill a process while the peer writes to the process's BO in the owner's VRAM. When
- * this VRAM is allocated again, it must contain no old data, and no late write may
- * reach it.
+ * A process has a BO in VRAM of GPU 0. Kill the process while GPU 1 writes to the BO. When
+ * this VRAM is allocated again, it must contain no old data, and no late write may reach it.
  */
 static void killed(void)
 {
@@ -604,8 +603,9 @@ static void reset(void)
 }
 
 /*
- * Body of a process that runs after the GPU was added again. VRAM of both GPUs must be free
- * and must contain zeros.
+ * Body of a process that runs after one of the two GPUs was unbound or removed, and then added
+ * again. The process must be able to allocate VRAM of both GPUs, and this VRAM must contain
+ * zeros.
  */
 static void use(void *arg)
 {

@@ -79,7 +79,10 @@ static unsigned int lines(void)
 	return n;
 }
 
-/* The page's command must print one line of the kernel log for each probe of a GPU. */
+/*
+ * The command in docs/founding-documents.md must print one line of the kernel log for each
+ * probe of a GPU.
+ */
 static void supported(void)
 {
 	static const char command[] = "dmesg | grep \"SVM.*supported\"";
@@ -117,8 +120,8 @@ static void gtt_files(void)
 
 	tap_open(&vg, -1);
 	/*
-	 * The page's commands name card0, so the first GPU must be the one with card0 and
-	 * renderD128.
+	 * The commands in docs/founding-documents.md name card0, so the first GPU must be the
+	 * one with card0 and renderD128.
 	 */
 	CHECK(vg.gpu[0].minor == 128, "the first GPU is renderD%d",
 	      vg.gpu[0].minor);

@@ -28,7 +28,7 @@ static void slurp_debugfs(const char *name)
 	tap_read(path, text, TEXT);
 }
 
-/* Return the value of @key in the fdinfo of @file. A value with a unit is in bytes. */
+/* Return the value of @key in the fdinfo of @file. Convert KiB and MiB to bytes. */
 static uint64_t fdinfo(int file, const char *key)
 {
 	unsigned long value = 0;

@@ -29,8 +29,8 @@ static void spill(const char *path, const char *value)
 
 	CHECK(file >= 0, "%s: %s", path, strerror(errno));
 	/*
-	 * A write() to set_event accepts only the first name in @value, which may be a pattern.
-	 * So write the rest until no name is left.
+	 * @value may contain several names. A write() to set_event accepts only the first
+	 * name, so write the rest until no name is left.
 	 */
 	for (; *value; value += n) {
 		n = write(file, value, strlen(value));

@@ -210,7 +210,11 @@ static void many_queues(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Catches: queues that wait without end starve queues that have no hardware queue. */
+/*
+ * All queues but the last wait for a word. The test writes this word only after the last queue
+ * has finished. Catches: the waiting queues keep all hardware queues, so that the last queue
+ * never runs.
+ */
 static void turns(void)
 {
 	static struct vg_cq q[MANY];
@@ -372,7 +376,7 @@ static void create_destroy(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Submit packets that a user queue must not execute, one at a time. */
+/* A user queue must not execute the packets in bad[]. Submit each one in a queue of its own. */
 static void bad_packets(void)
 {
 	static const uint32_t bad[][8] = {

@@ -20,7 +20,10 @@
 #define NUM_GWS		64	/* GWS resources of an MI200 */
 #define QUANTUM_MS	10	/* time slice in the driver's run lists, in ms */
 #define ROUNDS		20
-/* A value of shared.turn for which no queue of partner() waits, so that all of them wait. */
+/*
+ * While shared.turn has this value, all queues of partner() keep waiting, because each of them
+ * waits for a smaller value.
+ */
 #define WAITS		~0u
 
 static struct vg vg;
@@ -269,8 +272,9 @@ static void partner(struct shared *s, unsigned int me)
 	__atomic_fetch_add(&s->ready, 1, __ATOMIC_SEQ_CST);
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 	/*
-	 * This process must not end before the other process has finished, because the end
-	 * of a process changes the run list.
+	 * This process must not end before the other process has finished. The end of a
+	 * process replaces the run list, which ends the time slice early. The measured time
+	 * would then be too short.
 	 */
 	OK(vg_wait_word(&s->turn, 2 * ROUNDS, VG_TIMEOUT_MS));
 	OK(vg_wait_word(&s->go, 1, VG_TIMEOUT_MS));
@@ -300,10 +304,11 @@ static uint64_t play_ms(bool gws_too)
 }
 
 /*
- * With GWS, only one of the two processes runs in a time slice, so each increment of
- * shared.turn takes at least the rest of a time slice. Without GWS, both processes run, and
- * an increment takes about as long as a poll of memory. The check requires only half of a
- * time slice, because the clocks of guest and host differ slightly.
+ * Two processes take turns to increment shared.turn. With GWS, only one of the processes runs
+ * in a time slice. When this process has made an increment, the other process must wait for
+ * the end of the time slice before it can make the next increment. Without GWS, both processes
+ * run, and an increment takes about as long as a poll of memory. The check requires only half
+ * of a time slice, because the clocks of guest and host differ slightly.
  */
 static void alone(void)
 {

@@ -197,7 +197,10 @@ static void bad_on_every_engine(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A small ring must wrap around a hundred times, with packets and batches of all sizes. */
+/*
+ * Submit packets to a small ring until the write pointer has wrapped 100 times. The sizes of
+ * packets and batches are random.
+ */
 static void wraparound(void)
 {
 	uint32_t data[64], seq = 0, total = 0;
@@ -452,7 +455,10 @@ static void bad_wptr(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Ring all doorbells of the process that belong to no queue: they must have no effect. */
+/*
+ * The process has one queue. Ring all doorbells of the process except the queue's own doorbell.
+ * This must have no effect.
+ */
 static void foreign_doorbells(void)
 {
 	struct vg_queue q = { 0 };
@@ -546,8 +552,8 @@ static void busy(void *arg)
 }
 
 /*
- * Kill a process that copies, after a delay that changes from round to round. Catches: memory
- * or a hardware queue is not released.
+ * Start a process that submits copies, and kill the process after a delay. The delay changes
+ * from round to round. Catches: memory or a hardware queue is not released.
  */
 static void killed(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program moves BOs that jobs use. Catches: a move blocks the caller until the BO's
- * jobs complete; a move runs before these jobs; a job that does not list the BO accesses
- * the BO's old memory after this memory was reused; a job reads the BO before the move has
- * completed.
+ * This program moves BOs that jobs use. Some jobs access the BO but do not list it. Catches: a
+ * move blocks the caller until the BO's jobs complete; a move runs before these jobs; a job
+ * without the BO in its list accesses the BO's old memory after this memory was reused; a job
+ * reads the BO before the move has completed.
  *
  * The jobs that delay a move wait for fences of vgem and occupy no engine.
  */
@@ -75,8 +75,8 @@ static void start(struct user *u, struct user *v)
 
 /**
  * struct hold - a fence that delays a job
- * @fence: fence of vgem, which hold_release() signals. vgem signals it after ten seconds
- * in any case, so call hold_make() after all work that may take long.
+ * @fence: handle of a vgem fence. hold_release() signals the fence. After ten seconds, vgem
+ * itself signals the fence, so call hold_make() after all work that may take long.
  * @syncobj: syncobj that contains the fence
  */
 struct hold {
@@ -170,8 +170,8 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 }
 
 /*
- * A job of user v moves the BO from domain @from to domain @to. The move must wait for an
- * earlier job of user u, which is delayed and writes to the BO.
+ * User u submits a job that writes to the BO, and the test delays this job. Then a job of user v
+ * moves the BO from domain @from to domain @to. The move must wait for the job of user u.
  */
 static void moves_behind(uint64_t from, uint64_t to)
 {
@@ -267,9 +267,9 @@ static void unnamed(void)
 }
 
 /*
- * A job that reads the BO but does not list it is submitted after the move. The job must
- * read the BO's contents or, if the BO's page table entries were cleared, zeros. Catches:
- * the job reads the memory in which the BO was before the move.
+ * After the move, submit a job that reads the BO without listing the BO. The job must read the
+ * BO's contents or, if the BO's page table entries were cleared, zeros. Catches: the job reads
+ * the memory in which the BO was before the move.
  */
 static void unnamed_after(void)
 {

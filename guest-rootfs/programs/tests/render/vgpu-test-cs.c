@@ -29,7 +29,10 @@
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
 #define SECOND	1000000000ull
-/* A job must complete within this time in ms after the test has ended the job's wait. */
+/*
+ * Some jobs poll a dword until the test writes it. After this write, such a job must complete
+ * within this time in ms.
+ */
 #define JOB_MS	(VG_TIMEOUT_MS / 3)
 #define JOB_NS	(JOB_MS * 1000000ull)
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
@@ -980,7 +983,7 @@ static int bo_list(int fd, uint32_t op, uint32_t *handle, const void *entries,
 }
 
 /*
- * BO_LIST: create a list, and update it by its handle. The caller gives the entry size: first
+ * BO_LIST: create a list, and update the list by its handle. The argument bo_info_size is first
  * the size of the structure, then a larger size, then a smaller size. Use the list in a job.
  * Then pass bad arguments.
  */

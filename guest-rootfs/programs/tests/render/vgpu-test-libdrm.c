@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program uses the distribution's libdrm_amdgpu on this driver's render node, as
- * Mesa and amdgpu's own tests do. Catches: the driver returns a result that the library
- * rejects; a path through CS that only the library uses fails (user fences, BO lists by
- * handle, raw chunks).
+ * Mesa and amdgpu's own tests do. Catches: the library rejects a result of the driver; CS
+ * fails with the arguments that the library passes (user fences, BO lists by handle, raw
+ * chunks).
  */
 #include <fcntl.h>
 #include <stdio.h>

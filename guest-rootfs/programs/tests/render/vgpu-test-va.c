@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program maps BOs at GPU addresses of a DRM file by GEM_VA. SDMA jobs of the file
- * access the memory at these addresses. Catches: a mapping points to the wrong memory; a
- * mapping is removed too late or too early; a mapping is split at the wrong address; an
- * ioctl returns a wrong errno.
+ * This program calls GEM_VA to map BOs in the GPU address space of a DRM file. SDMA jobs of
+ * this file access the memory at the mapped addresses. Catches: a mapping points to the wrong
+ * memory; a mapping is removed too late or too early; a mapping is split at the wrong address;
+ * an ioctl returns a wrong errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

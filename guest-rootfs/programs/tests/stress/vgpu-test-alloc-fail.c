@@ -408,8 +408,8 @@ static void render_node(void)
 }
 
 /*
- * If an allocation in a page fault fails, the CPU must repeat the access, so that it
- * succeeds.
+ * An allocation fails in a page fault of the CPU. The process must not get a signal. The CPU
+ * must repeat the access, and the repeated access must succeed.
  */
 
 static int call_touch(void)

@@ -366,11 +366,12 @@ static void use(void *arg)
 }
 
 /*
- * kfd_process_detach() cannot remove the process's debugfs folder while a file in the
- * folder is read. The function therefore waits after it has unhashed the process and
- * before it puts the MMU notifier. Meanwhile the mm opens /dev/kfd again. Catches: the
- * new process reuses the notifier of the old process. The notifier is then never freed,
- * so that the removal never returns and the next removal finds no mm.
+ * The unbind of a GPU calls kfd_process_detach() for each KFD process of the GPU. This
+ * function cannot remove the debugfs folder of a KFD process while a child reads a file in
+ * the folder. So the function waits after it has unhashed the KFD process and before it puts
+ * the MMU notifier. Meanwhile the test opens /dev/kfd again, which creates a new KFD process.
+ * Catches: the new KFD process reuses the notifier of the old KFD process. (Then the old KFD
+ * process is never freed, and the unbind waits for this process without end.)
  */
 static void open_while_taken_away(void)
 {
@@ -563,9 +564,10 @@ static void many_wait(void)
 }
 
 /*
- * Catches: a call that names one event 65,536 times has a list entry for each name, and
- * the interrupt handler walks all these entries; a name is not signalled; one signal
- * satisfies two names.
+ * The array of a WAIT_EVENTS call may name one event several times. The event here resets
+ * automatically. Catches: the event's list has an entry for each of the 65,536 names in a
+ * call, and the interrupt handler walks all these entries; a signal during the call does not
+ * satisfy all names; a signal before the call satisfies more than one name.
  */
 static void many_names(void)
 {
@@ -584,8 +586,8 @@ static void many_names(void)
 	      "one call was more than the interrupt handler wakes");
 
 	/*
-	 * The event is set once. The first name must consume the event, so that the wait for
-	 * the second name times out.
+	 * The event is set once, and the array of the call names the event twice. The first
+	 * element must consume the signal, so that the wait for the second element times out.
 	 */
 	ERRNO(0, set_event());
 	CHECK(wait_for(two, 2, true, SOON) == KFD_IOC_WAIT_RESULT_TIMEOUT,

@@ -3,11 +3,11 @@
  * Several processes use all features of a GPU, with more memory than VRAM holds, and
  * are killed at random times. Catches: a killed process leaves resources (VRAM, GTT,
  * VMIDs, PASIDs, doorbells or the KFD process); the teardown of a process collides with
- * a fault, a migration, an eviction or another teardown, which KASAN, lockdep and
- * kmemleak report.
+ * a fault, a migration, an eviction or another teardown. KASAN, lockdep and kmemleak report
+ * such a collision.
  *
  * VGPU_TEST_ROUNDS=334 vgpu-test-kill: 1,002 processes
- * VGPU_TEST_SEED=SEED vgpu-test-kill: repeats an order
+ * VGPU_TEST_SEED=SEED vgpu-test-kill: uses the random numbers of the run that printed SEED
  */
 #include <linux/mman.h>
 #include <signal.h>
@@ -294,7 +294,7 @@ static void victim(uint64_t salt, uint64_t *done)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	race_salt(salt);
 	memset(&v, 0, sizeof(v));
-	/* Unlike the acts, vg_open() must not fail. */
+	/* vg_open() must not fail. (Calls in the functions of acts[] may fail.) */
 	if (vg_open(&vg)) {
 		fprintf(stderr, "%s\n", vg_error());
 		_exit(1);

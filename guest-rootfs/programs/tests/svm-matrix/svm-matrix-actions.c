@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the actions of the matrix in which GPU, CPU, children or several of them
- * use the memory, or in which the memory migrates. The actions that call the memory
- * manager are in svm-matrix-mm.c.
+ * This file has two groups of actions of the matrix. Actions of the first group access the
+ * memory by GPU, by CPU, in child processes, or by several of these. Actions of the second
+ * group migrate the memory. The actions that call the memory manager are in svm-matrix-mm.c.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,10 +22,6 @@ static void once(void)
 	mx_gpu_check();
 }
 
-/*
- * The GPU writes six times. The CPU reads after every second of these writes, and writes
- * after every third.
- */
 static void many(void)
 {
 	int i;
@@ -326,7 +322,7 @@ static void both_write(void)
 #define ADDS		64
 #define CPU_ADDS	500
 
-/* Return the offset of word @i of the four words of a piece, which are far apart. */
+/* atomics() uses four words in each piece, far apart. Return the offset of word @i in @pc. */
 static uint64_t word(const struct mx_piece *pc, int i)
 {
 	uint64_t skew = -(uintptr_t)pc->p & 7;

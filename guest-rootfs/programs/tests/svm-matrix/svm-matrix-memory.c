@@ -78,7 +78,10 @@ static char *add_malloc(int threshold)
 static void make_malloc(char *at)
 {
 	(void)at;
-	/* MX_SIZE exceeds this threshold, so malloc() creates a separate mapping. */
+	/*
+	 * Set malloc()'s threshold to 128 KiB, its default. MX_SIZE is greater, so malloc() creates
+	 * a separate mapping.
+	 */
 	add_malloc(128 * VG_KIB);
 }
 
@@ -101,8 +104,8 @@ static void make_bss(char *at)
 }
 
 /*
- * Add memory far below the current stack pointer. The stack grows down to this memory page by
- * page, as in deep calls.
+ * Add memory far below the current stack pointer. First write to each page from the stack
+ * pointer down to this memory, so that the stack grows as in deep calls.
  */
 static void make_stack(char *at)
 {

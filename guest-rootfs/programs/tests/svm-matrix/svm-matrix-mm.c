@@ -79,9 +79,9 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * The caller checks the moved pieces. It finds the right contents also for shared
-	 * memory, because there a moved piece and the piece at the old address have one common
-	 * buffer of expected contents.
+	 * Let the caller check the moved pieces. If a piece is shared memory, mx_gpu_write(3)
+	 * also changed the contents of the moved piece. The check expects the new contents,
+	 * because the moved piece and the piece at the old address have the same buffer (want).
 	 */
 	swap_pieces(old);
 	mx_each(pc)
@@ -193,7 +193,7 @@ static void discarded(void)
 	}
 }
 
-/* Punch a hole into the file of each piece, which is shared memory, by MADV_REMOVE. */
+/* Each piece is shared memory, so it has a file. Punch a hole into this file (MADV_REMOVE). */
 static void punched(void)
 {
 	struct mx_piece *pc;
@@ -333,7 +333,7 @@ static void by_calls(void)
 	free(buf);
 }
 
-/* Pages that the pipe references, of at most 16 pages that a pipe can hold. */
+/* Number of pages that the pipe references. A pipe can hold at most 16 pages. */
 #define PINNED	8
 
 /*
@@ -464,8 +464,8 @@ static void see_page_out(unsigned int is)
 }
 
 /*
- * Only the GPU writes the clean pages; then reclaim runs. Catches: pages are not marked
- * dirty after the GPU's write.
+ * Make pages clean, let the GPU write to these pages, and then let reclaim run. Catches: the
+ * GPU's write does not mark the pages dirty, so that reclaim drops the written contents.
  */
 static void paged_out(void)
 {
@@ -474,7 +474,11 @@ static void paged_out(void)
 	uint64_t size;
 	int i;
 
-	/* Stay on one CPU, because MADV_FREE defers work to the calling CPU. */
+	/*
+	 * Stay on one CPU. MADV_FREE adds pages to a list of the calling CPU. Reclaim can drop
+	 * these pages only after this list was processed, and MADV_PAGEOUT processes only the
+	 * list of the calling CPU.
+	 */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");

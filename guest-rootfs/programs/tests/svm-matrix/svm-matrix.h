@@ -170,8 +170,8 @@ void mx_put_in_place(void);
  */
 void mx_prefetch(struct vg_gpu *gpu);
 /*
- * Set one attribute on all memory. mx_attr_gpus() sets it once for each GPU of the
- * users, with the GPU's ID as value.
+ * Set one attribute on all memory. mx_attr_gpus() sets the attribute once for each GPU that
+ * the case uses, with the GPU's ID as value.
  */
 void mx_attr(uint32_t type, uint32_t value);
 void mx_attr_gpus(uint32_t type);
@@ -182,19 +182,22 @@ void mx_attr_gpus(uint32_t type);
 long mx_in_vram(void);
 long mx_movable(void);
 /*
- * Return true if a prefetch must migrate all movable pages. Return false in two cases: there are
- * several GPUs, and the mode is not MX_RETRY or the place is MX_IN_PLACE; or the action has
- * MX_UNTOUCHED and the kind has MX_FILE or MX_MIXED, so that pages of a file are untouched.
+ * Return true if a prefetch must migrate all movable pages. Return false in these cases:
+ *
+ * - The case uses several GPUs, and the mode is not MX_RETRY.
+ * - The case uses several GPUs, and the place is MX_IN_PLACE.
+ * - The action has MX_UNTOUCHED, and the kind has MX_FILE or MX_MIXED. Some pages are then
+ *   untouched pages of a file, and these pages need not migrate.
  */
 bool mx_must_move(void);
-/* Return the sum of a counter of the driver over the GPUs of the users. */
+/* Add up the driver's counter @name of all GPUs that the case uses, and return the sum. */
 uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
  * Write the pattern of @seed to all the memory. mx_gpu_write_begin() does not wait for the
- * GPU. mx_want() does not write: it sets the expected contents of the pieces whose member is
- * has a bit of @is.
+ * GPU. mx_want() does not write to the memory. It sets the expected contents of those pieces
+ * that have at least one of the properties @is (MX_PRIVATE, ...).
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);

@@ -9,11 +9,14 @@
  *   users            the GPUs and queues that access the memory
  *
  * A case has one value of each list; combinations that make no sense are left out. For any
- * two values of different lists there is a case with both values. Exceptions: a kind that
- * resembles another kind is combined with only some of the actions, huge pages have only
- * some of the pairs, and there are fewer cases with several GPUs or on a debug kernel. With
- * VGPU_TEST_SECONDS all cases run. Catches: two features work alone but not together, so that
- * a byte is lost, written twice, or has an old value or a value from another address.
+ * two values of different lists there is a case with both values. There are three exceptions:
+ *
+ * - A kind that resembles another kind is combined with only some of the actions.
+ * - The kind "huge pages" is not combined with every place, mapping mode and users.
+ * - There are fewer cases with several GPUs or on a debug kernel.
+ *
+ * With VGPU_TEST_SECONDS all cases run. Catches: two features work alone but not together, so
+ * that a byte is lost, written twice, or has an old value or a value from another address.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +99,10 @@ static bool has_turn(const struct choice *c)
 	const struct mx_kind *k = &mx_kinds[c->of[KIND]];
 	int turn = few ? 2 * k->turn : k->turn;
 
-	/* An action that needs MX_THP fits only one kind, so it is never left out. */
+	/*
+	 * Only one kind fits an action that needs MX_THP. If this kind were left out, the
+	 * action would be in no case.
+	 */
 	return all || action(c->of[ACTION])->needs & MX_THP ||
 	       (c->of[KIND] + c->of[ACTION]) % turn == 0;
 }
@@ -142,15 +148,16 @@ static int meetings(const struct choice *c, bool note)
 }
 
 /*
- * used[d][i] is the number of chosen cases that have value i of list d. For users, the
- * number is multiplied by their cost, so that expensive users are chosen less often.
+ * used[d][i] is the number of chosen cases that have value i of list d. In the list USERS
+ * (d == USERS), this number is multiplied by the cost of the users, so that expensive users are
+ * chosen less often.
  */
 static int used[DIMENSIONS][MAX_VALUES];
 
 /*
- * Return the worth of a case. Most important is the number of pairs of values that no
- * chosen case has. Between cases with the same number, the case with the rarer values is
- * worth more.
+ * Return the worth of case @c. Any two values of @c are a pair. The case is worth more if more
+ * of its pairs are new, that is, in no chosen case. If two cases have equally many new pairs,
+ * the case with the rarer place, mode and users is worth more.
  */
 static int worth(const struct choice *c)
 {

@@ -243,8 +243,8 @@ bool t_op_remote(struct t_thread *t)
 
 /*
  * State of t_lives_start(). The process lives_pid starts further processes, one after
- * the other, until lives_pipe is closed. The counter at lives is in shared memory and
- * has the number of these further processes that have ended.
+ * the other, until lives_pipe is closed. *lives, in shared memory, counts the further
+ * processes that have ended.
  */
 static int lives_pipe;
 static pid_t lives_pid;

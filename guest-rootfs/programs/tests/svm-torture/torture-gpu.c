@@ -2,8 +2,8 @@
 /*
  * This file has the ops of threads with a queue: copies and fills, during which other threads
  * run their ops. A thread submits one copy at a time. While the thread waits for the copy, it
- * holds the part with the source locked for reading and the part with the destination locked
- * for writing.
+ * holds the lock of the source's part at least for reading, and the lock of the destination's
+ * part for writing.
  */
 #include <sys/mman.h>
 
@@ -112,8 +112,8 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 }
 
 /*
- * Compare the whole part as read by the CPU, or only the piece as read by the engine. An
- * access by the engine does not migrate the piece back to system memory.
+ * Do one of two checks at random: either the CPU reads the whole part, or the engine reads
+ * only the piece. An access by the engine does not migrate the piece back to system memory.
  */
 static void check(struct t_thread *t, const struct t_piece *p)
 {

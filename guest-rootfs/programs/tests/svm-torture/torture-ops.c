@@ -110,7 +110,10 @@ static bool op_free(struct t_thread *t)
 	return ok;
 }
 
-/* Truncate the file of a T_SHARED slot within the last part, and extend the file again. */
+/*
+ * Truncate the file of a T_SHARED slot at a page of the slot's last part, and extend the file
+ * to the old size again.
+ */
 static bool op_truncate(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);

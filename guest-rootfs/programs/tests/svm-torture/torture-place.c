@@ -58,8 +58,8 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 /*
  * Map slot 0 again, fill it, and call collapse() for it, while no copy uses the slot.
  * MADV_COLLAPSE needs a slot that is one VMA. An old slot may consist of several VMAs
- * that never merge: mlock or mprotect of a part that has no pages yet gives each part
- * its own anon_vma.
+ * that never merge. This happens if mlock() or mprotect() splits a VMA without pages:
+ * each of the new VMAs then gets its own anon_vma.
  */
 static int collapse_new(struct t_thread *t)
 {

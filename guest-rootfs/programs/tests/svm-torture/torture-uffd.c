@@ -169,8 +169,10 @@ bool t_op_uffd(struct t_thread *t)
 		t_any_pages(t, s, &p);
 		t_note(t, &p);
 		/*
-		 * Clear the flag that makes the driver map pages without a GPU fault,
-		 * because pages that are missing or protected cannot be mapped.
+		 * With GPU_ALWAYS_MAPPED, the driver maps pages without a GPU fault. Clear
+		 * the flag, so that the driver does not try to map pages that are missing or
+		 * protected. HMM returns an error for such pages, so they would stay unmapped
+		 * despite the flag.
 		 */
 		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
 		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);

@@ -13,9 +13,9 @@
  *   slot.part[] locked for reading: bytes are fixed; the GPU may read them
  *               locked for writing: bytes may change, the GPU may write them
  *
- * Lock order: slots in the order of their numbers; within a slot first map, then the
- * parts in the order of their numbers, then neighbour. A thread takes no lock while it waits
- * for its child or its copy.
+ * Lock order: slots in the order of their numbers; within a slot first slot.map, then
+ * slot.part[] in the order of the parts, then slot.neighbour. A thread takes no lock while it
+ * waits for its child or its copy.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -87,7 +87,7 @@ struct t_note {
  * @part: lock of the bytes of each part, see the head of this file
  * @neighbour: lock of the addresses after the slot, where op_neighbour() maps memory for a moment
  * @cutting: number of ops that currently make pages inaccessible
- * @cuts: incremented when an op that is counted in @cutting starts, and when the op ends
+ * @cuts: incremented at the start and at the end of each op that @cutting counts
  * @n_notes: number of notes so far
  * @note: the last T_HISTORY notes; note n is at n % T_HISTORY
  */
@@ -194,8 +194,8 @@ void t_lock_pages(struct t_thread *t, struct t_piece *p);
 void t_lock_parts(struct t_slot *s, bool write);
 void t_unlock_parts(struct t_slot *s);
 /*
- * Lock the map of a random slot for reading, and one of its parts for reading or, if
- * @write, for writing. Set @p to the whole part.
+ * Lock the map of a random slot for reading. Then lock a random part of the slot, for
+ * writing if @write is true, else for reading. Set @p to the whole part.
  */
 void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
@@ -212,7 +212,7 @@ bool t_lock_some(struct t_thread *t, struct t_piece *p);
  */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);
-/* Set @p to random pages of the slot, which may lie in several parts. */
+/* Set @p to random contiguous pages of the slot. These pages may lie in several parts. */
 void t_any_pages(struct t_thread *t, struct t_slot *s, struct t_piece *p);
 
 /* Add an entry to the slot's history. */

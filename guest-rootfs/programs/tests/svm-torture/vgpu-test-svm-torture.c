@@ -184,7 +184,10 @@ static void report(const struct t_op *ops, bool gpu)
 	tap_diag("%s", text);
 }
 
-/* Compare all slots with the shadow, as read by the engine and as read by the CPU. */
+/*
+ * Compare all slots with the shadow: first the bytes that the engine reads, then the bytes that
+ * the CPU reads.
+ */
 static void check_all(void)
 {
 	struct t_thread *t = &threads[0];

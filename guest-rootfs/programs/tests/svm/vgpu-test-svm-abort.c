@@ -2,9 +2,9 @@
 /*
  * This program causes migrations whose copy fails, because VRAM is lost in a reset of
  * the device (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the
- * memory core maps empty pages after a failed copy in a CPU fault, a prefetch, an
- * eviction or a migration to VRAM, because the driver did not withdraw the pages first
- * (svm_move_abort()).
+ * driver finishes such a migration without withdrawing the empty destination pages
+ * (svm_move_abort()), so the memory core maps these pages. The migrations are caused by
+ * a CPU fault, by prefetches in both directions and by an eviction.
  *
  * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails
  * with EFAULT. Pages that were to migrate to VRAM keep their contents.
@@ -169,8 +169,8 @@ static void eviction(void)
 }
 
 /*
- * A prefetch to VRAM whose copy fails must return no error, as if VRAM were full, and must
- * leave the memory in system memory.
+ * If the copy fails in a prefetch to VRAM, the prefetch must return 0 (as it does when VRAM
+ * is full), and the pages must stay in system memory.
  */
 static void to_vram(void)
 {

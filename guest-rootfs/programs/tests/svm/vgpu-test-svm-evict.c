@@ -38,14 +38,13 @@ static uint64_t svm_evictions(void)
 	return tap_driver_counter(gpu, "svm_evictions");
 }
 
-/* Return @percent of VRAM in bytes, rounded down to a multiple of CHUNK. */
 static uint64_t share(unsigned int percent)
 {
 	return base.vram_total * percent / 100 / CHUNK * CHUNK;
 }
 
 /*
- * Return shared memory with a pattern, which the GPU may access. If @prefer, the
+ * Return shared memory that the GPU may access, filled with a pattern. If @prefer, the
  * preferred location of the memory is VRAM.
  */
 static char *shared(uint64_t bytes, uint64_t seed, bool prefer)
@@ -193,8 +192,10 @@ static void rival_end(struct rival *r)
 }
 
 /*
- * Start a rival before the test opens KFD in this process, because a child cannot use the KFD
- * file of its parent. The rival's BO has @percent of VRAM.
+ * Start a rival whose BO has @percent of VRAM. The rival is a child and opens KFD itself. Call
+ * this function before start(), so that the rival inherits no open KFD file, which a child
+ * could not use. To read the size of VRAM, this function opens KFD, but closes it before the
+ * fork.
  */
 static struct rival rival_before(unsigned int percent)
 {

@@ -370,8 +370,8 @@ static void copier_end(struct copier *c)
 }
 
 /*
- * Repeat @disturb on the source for the given number of rounds, and until 3 copies have
- * completed.
+ * Call @disturb on the source while a thread copies the source. Repeat this for STORM rounds
+ * (see tap_goes_on()), and then until 3 copies have completed. A failed copy ends the rounds.
  */
 static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 {
@@ -563,7 +563,10 @@ static void exits(void)
 static char *touched;
 static volatile bool touching;
 
-/* Let the kernel touch the pages, so that no signal interrupts the fault. */
+/*
+ * Let the kernel write the pages in read(). After a fault the thread returns to the kernel code,
+ * not to user mode, so it handles no signal before it repeats the access.
+ */
 static void touch(int zero)
 {
 	CHECK(read(zero, touched, TOUCHED) == (ssize_t)TOUCHED, "read");
@@ -584,8 +587,8 @@ static void *touch_first(void *arg)
 }
 
 /*
- * Threads on one CPU touch the same pages of VRAM in system calls. Catches: the faults
- * of the threads prevent each other's migration without end.
+ * Threads on one CPU touch the same pages of VRAM in system calls. Catches: the fault of each
+ * thread prevents the migration for the other threads, so that the faults repeat without end.
  */
 static void touched_at_once(void)
 {

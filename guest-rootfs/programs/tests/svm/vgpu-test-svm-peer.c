@@ -5,8 +5,8 @@
  * page table entry for a peer's VRAM stays after the memory was moved, unmapped or copied
  * after a fork, or after the peer was unplugged; bytes are lost.
  *
- * The program runs as a hive, where the memory stays in place, and without peer access, where
- * the memory moves through system memory and must have the same contents.
+ * The program runs on GPUs of one hive, where the memory stays in place. It also runs on GPUs
+ * without peer access. There the memory moves through system memory and must keep its contents.
  * tests/avocado/test_peer.py runs this program in the guest with the argument "link".
  */
 #include <stdio.h>

@@ -227,8 +227,9 @@ static void adaptive(void)
 	OK(vg_pattern_check(p, size, SEED, 0));
 
 	/*
-	 * The process has prefetched the range, and the CPU has migrated it back.
-	 * Already the first fault must migrate its granule to VRAM.
+	 * Prefetch a new range to VRAM, and let the CPU migrate the range back. The policy
+	 * takes the prefetch as a sign that the GPU uses the range. Therefore the first
+	 * fault must migrate its granule to VRAM.
 	 */
 	p = filled(size, SEED + 1);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
@@ -294,7 +295,10 @@ static void full_adaptive(void)
 	full("adaptive", false);
 }
 
-/* Leave less VRAM free than one of the two buffers of a copy needs. BOs use all other VRAM. */
+/*
+ * BOs use all VRAM except about 3 MiB. A copy has two buffers, and each buffer is larger than
+ * the free VRAM.
+ */
 static void tight(void)
 {
 	const uint64_t size = 8 * GRANULE;
@@ -398,8 +402,9 @@ static void two_adaptive(void)
 }
 
 /*
- * Two GPUs use a whole range alternately. The range must migrate to GPU 1 when GPU 1 uses it
- * for the first time if @goes_along is true, and must not migrate to GPU 1 if it is false.
+ * Two GPUs use a whole range alternately, beginning with GPU 0. If @goes_along is true, the
+ * first use by GPU 1 must migrate the range to GPU 1. If @goes_along is false, this use must
+ * migrate no page to GPU 1.
  */
 static void in_turn(const char *policy, bool goes_along)
 {

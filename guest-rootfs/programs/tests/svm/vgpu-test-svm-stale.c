@@ -82,9 +82,9 @@ static void await_faults(uint64_t before, uint64_t n)
 }
 
 /*
- * A thread that changes the memory, for which it needs mmap_lock. The thread is created
- * before the worker holds mmap_lock, because the allocation of its stack needs this
- * lock. The thread starts the change when it reads a byte from go[0].
+ * A thread that changes the memory. The change needs mmap_lock. The allocation of the
+ * thread's stack needs mmap_lock too, so the test creates the thread before the driver's
+ * worker holds this lock. The thread starts the change when it reads a byte from go[0].
  */
 struct taker {
 	const struct way *way;

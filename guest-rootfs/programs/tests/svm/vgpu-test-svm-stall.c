@@ -36,7 +36,10 @@ static pid_t start(void (*fn)(void))
 	return pid;
 }
 
-/* Copy the file: the driver can repair the fault only when the file system replies. */
+/*
+ * Let the GPU copy a page of a file whose file system replies late (slow-file.h). The copy
+ * faults, and the driver can repair the fault only after the reply.
+ */
 static void stalled(void)
 {
 	struct vg_bo dst = { 0 };
@@ -91,8 +94,8 @@ static void beside(void)
 }
 
 /*
- * Create as many queues as the CAM has slots. Each queue faults on a different page of the
- * file.
+ * Create as many queues as the CAM has slots. Each queue copies a different page of the file
+ * that slow_file_map() maps, and faults on this page.
  */
 static void stalled_queues(void)
 {

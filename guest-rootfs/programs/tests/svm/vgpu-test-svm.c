@@ -526,8 +526,10 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * With XNACK off, an access without a page table entry counts as an unrepaired fault. Catches:
- * an access is counted after the end of the process has removed the entry.
+ * With XNACK off, an access without a page table entry counts as an unrepaired fault. Here a
+ * process exits during its copies, and the exit clears page table entries that the copies still
+ * use. Catches: the driver counts the accesses of these copies as unrepaired faults. (It must not
+ * count accesses of a process that is exiting.)
  */
 static void xnack_off_ends(void)
 {
