@@ -45,8 +45,8 @@ class Finished:
 
 
 class GuestTest(Test):
-    """Base class of tests that start ./vgpu or guests with the accelerator, limits and frame
-    delay of the test's settings."""
+    """Base class of tests that start ./vgpu or guests. The accelerator, the limits and the frame
+    delay come from the test's settings."""
 
     @cached_property
     def settings(self) -> Settings:
@@ -82,7 +82,8 @@ class GuestTest(Test):
         return guest.on(given.accelerator, given.late_frames)
 
     def run_script(self, guest: Guest, script: str) -> Finished:
-        """Run a shell script in a guest without ./vgpu, and collect its output and errors."""
+        """Run a shell script in a guest. Start the guest by a call in this process, not by ./vgpu. Return the result
+        with the script's output and errors."""
         guest = self.guest(guest)
         guest.prepare()
         output, errors = bytearray(), bytearray()

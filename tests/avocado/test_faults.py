@@ -47,9 +47,10 @@ class Faults(GuestTest):
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
-                # spurious() waited for one line of the program, but the program may have made the
-                # truncation of that line before the injection. A second spurious fault after the
-                # same truncation would be denied, so wait for the next truncation.
+                # spurious() waited for the line at the end of one round. The program may have
+                # truncated the file in this round before the injection. A second spurious fault
+                # after the same truncation would be denied, so wait for a round with a new
+                # truncation.
                 machine.rounds(1)
 
     def test_spurious(self) -> None:

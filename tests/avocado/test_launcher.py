@@ -76,7 +76,7 @@ class Passing(GuestTest):
             self.assertEqual((Path(folder) / "file").read_text(), "here\n")
 
     def test_arguments(self) -> None:
-        """Catches: the launcher changes a word of the command that is empty, or that has blanks,
+        """Catches: the launcher changes a word of the command if the word is empty or has blanks,
         quotes, "*" or non-ASCII characters."""
         words = ["", "a b", "it's", "*", "ü"]
         result = self.vgpu("run", "--gpus", "0", "--", "printf", "[%s]", *words)
@@ -105,16 +105,16 @@ class Failing(GuestTest):
     """Failures of guests, and wrong usage."""
 
     def says(self, error: bytes, pattern: str) -> str:
-        """Check that `error` is exactly one line and that the line matches `pattern`. Return the
-        line."""
+        """Return the message of a failure, which ./vgpu prints as exactly one line. The message must
+        match `pattern`."""
         lines = error.decode().strip().splitlines()
         self.assertEqual(len(lines), 1, error)
         self.assertRegex(lines[0], pattern)
         return lines[0]
 
     def test_panic(self) -> None:
-        """Catches: after a panic the exit status is not 125, or the console log that the message names lacks the
-        panic."""
+        """Catches: after a panic, the exit status is not 125; the message does not name a console log with the text of
+        the panic."""
         result = self.call_run("echo c > /proc/sysrq-trigger; sleep 1000", "--gpus", "0")
         self.assertEqual(result.returncode, 125)
         sentence = self.says(result.stderr, "^vgpu: the guest's kernel died: .*; console log: ")

@@ -50,9 +50,9 @@ class Peer(GuestTest):
                 self.assertEqual(machine.complaint(), "")
 
     def test_surprise(self) -> None:
-        """Catches: a GPU stops responding and is unplugged while another GPU writes to the VRAM of
-        the unplugged GPU; then the driver crashes or hangs, or the other GPU does not work any
-        more."""
+        """Catches: the driver crashes or hangs, or the remaining GPU does not work any more, after
+        the other GPU is removed by surprise. (The remaining GPU writes to the VRAM of the other GPU
+        during the removal.)"""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             with self.pair(session, Path(name)) as machine:

@@ -67,8 +67,9 @@ class Sleep(GuestTest):
                 self.end(machine, session)
 
     def wake(self, machine: Machine, session: Session, keyboard: str) -> None:
-        """Send newlines to the console until the guest is awake, because the host cannot see when
-        the guest has reached the sleep state."""
+        """Send newlines to the console until the guest is awake. One newline may have no effect: it
+        may arrive before the guest sleeps, because the host cannot see when the guest begins to
+        sleep."""
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
             self.assertLess(time.monotonic(), until, "the guest does not wake up")

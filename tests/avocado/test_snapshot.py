@@ -45,8 +45,9 @@ class Key(Test):
     """The key of a snapshot. The key is also the name of the snapshot's files."""
 
     def setUp(self) -> None:
-        """Let the digest of a file be the entry of `contents` with the file's name, or the file's
-        name itself if there is no such entry. So the test needs no built files."""
+        """Replace the function that computes the digest of a file, so that the test needs no built
+        files. The digest is `contents[name]` if `contents` has the file's name as a key. Otherwise
+        the digest is the name itself."""
         self.contents: dict[str, str] = {}
 
         def digest(path: Path) -> str:
@@ -211,7 +212,6 @@ class Restored(WithFolder):
         return self.end(self.start(*words))
 
     def states(self) -> list[Path]:
-        """Return the state files in the folder."""
         return sorted(self.folder.glob("*.state"))
 
     def taken(self, *words: str) -> os.stat_result:
@@ -268,8 +268,8 @@ class Restored(WithFolder):
         self.assertEqual(status, 0, output[-2000:] + errors)
 
     def test_other_programs(self) -> None:
-        """Catches: after a change of modules or programs a new snapshot is taken; the restored guest has the old
-        modules or programs."""
+        """Catches: a new snapshot is taken after a change of modules or programs, although snapshots contain neither;
+        the restored guest has the old modules or programs."""
         system = erofs.Image()
         for folder in ("usr", "usr/bin", "lib", "lib/modules"):
             system.folder(folder)
@@ -309,7 +309,6 @@ class Restored(WithFolder):
         os.utime(state, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def cut(self, state: Path) -> None:
-        """Truncate the state file to half its size."""
         os.truncate(state, state.stat().st_size // 2)
 
     def forget(self, state: Path) -> None:
@@ -357,7 +356,8 @@ class Restored(WithFolder):
         raise AssertionError(f"{TRIES} launchers had taken the snapshot before they could be stopped")
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until `holds()` is true. The test fails after the settings' limit of a call."""
+        """Wait until `holds()` is true. The test fails if this takes longer than the settings allow for a call of
+        ./vgpu."""
         end = time.monotonic() + self.settings.call_limit
         while not holds():
             self.assertLess(time.monotonic(), end)
@@ -374,7 +374,8 @@ class Restored(WithFolder):
         return found
 
     def small_disk(self) -> tuple[str, ...]:
-        """Return the prefix of a command that mounts a small tmpfs on the folder and then runs the command."""
+        """Return words to put before a command. They mount a small tmpfs on the folder, run the command, and print the
+        names of the files that are left in the folder."""
         script = f'mount -t tmpfs -o size={FOLDER_BYTES} none {self.folder} && "$@"; s=$?; ls -A {self.folder}; exit $s'
         return ("unshare", "-rm", "sh", "-c", script, "sh")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The host unplugs the GPU while processes use it, by the slot's button or by surprise, and plugs in another GPU.
+"""While processes use the GPU, the host unplugs this GPU, by the slot's button or by surprise. Then the host plugs in
+another GPU.
 
 Catches: the guest crashes, hangs or leaks; SVM data is lost without need or without a signal; a
 resource of the removed device stays allocated in QEMU.

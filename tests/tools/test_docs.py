@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of the documentation site: the parsers of the sources, the pictures, and the pages. No test
-runs Sphinx, Graphviz or a browser."""
+"""Tests four parts of the documentation site: the parsers of source files, the code for pictures, the
+conversion of pages, and the checks of finished pages. No test runs Sphinx, Graphviz or a browser."""
 
 import tempfile
 from pathlib import Path
@@ -82,7 +82,7 @@ SCHEMA = """
 
 
 class Parsers(Test):
-    """The parsers, with a small source of each kind."""
+    """The parsers of source files. The tests parse short texts, such as a QAPI schema or C code."""
 
     def test_empty(self) -> None:
         """Catches: a table without rows is accepted; a row whose number of cells differs from that
@@ -317,7 +317,7 @@ class Here(Test):
                 bits.words(file.read_text(), file.name, lambda path: (ROOT / path).read_text())
 
     def test_options(self) -> None:
-        """Catches: an option of the parser that USAGE does not describe is accepted."""
+        """Catches: options_page() raises no Failure although the parser and USAGE have different options."""
         texts = [
             (ROOT / file).read_text() for file in (tools.MAIN, tools.COMMANDS, tools.SHARED, tools.GUEST, tools.BENCH)
         ]

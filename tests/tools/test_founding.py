@@ -14,7 +14,7 @@ GOOD = "| `x` | `svm/svm_range.c:svm_range_find()` | `svm_range_list.lock` | `vg
 
 
 class Page(Test):
-    """The page of this checkout, and pages with added errors."""
+    """Checks docs/founding-documents.md of this checkout, and copies of this page with added errors."""
 
     def setUp(self) -> None:
         self.text = (ROOT / founding.PAGE).read_text()
@@ -24,15 +24,14 @@ class Page(Test):
         return founding.check(ROOT, text)
 
     def only(self, text: str, *words: str) -> None:
-        """Check that the page has exactly one error, and that its text contains `words`."""
         wrong = self.found(text)
         self.assertEqual(len(wrong), 1, wrong)
         for word in words:
             self.assertIn(word, wrong[0])
 
     def test_passes(self) -> None:
-        """Catches: this checkout's page names something that does not exist, or has no row for a
-        member that the founding documents name."""
+        """Catches: docs/founding-documents.md refers to something that does not exist; the page lacks a
+        row for a member or a function of the founding documents."""
         self.assertEqual(founding.check(), [])
         self.assertGreater(len(list(founding.rows(self.text))), 200)
         self.assertEqual(self.found(self.text + TABLE + GOOD), [])

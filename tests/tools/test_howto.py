@@ -89,7 +89,7 @@ class Excerpts(Test):
     """howto.lacks() and howto.judge(), which compare output with an excerpt."""
 
     def test_present(self) -> None:
-        """Catches: an excerpt that the output has is not found."""
+        """Catches: lacks() reports an excerpt as missing although the output has the excerpt."""
         output = "start\na 1 b\n\nlast  \nend\n"
         for expected in (
             [],
@@ -120,7 +120,8 @@ class Excerpts(Test):
         self.assertEqual(howto.lacks(["a"], ""), "a")
 
     def test_judge(self) -> None:
-        """Catches: a wrong exit status, or a script that reached its limit, passes; the reason lacks the output."""
+        """Catches: a step passes although its exit status is wrong, or although its script reached the time limit; the
+        reason of a failure lacks the output."""
         step = howto.Step(1, "true", ("a",), status=1)
         self.assertEqual(howto.judge(step, 1, "a\n"), "")
         for status, output, said in (
@@ -134,7 +135,7 @@ class Excerpts(Test):
 
 
 class Copies(Test):
-    """The copy of the checkout (howto.Tree), and the run of a page in this copy."""
+    """The copy of the checkout (howto.Tree). Some tests run the scripts of a how-to page in this copy."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -149,7 +150,8 @@ class Copies(Test):
         self.context = Context(scale=1.0)
 
     def page(self, text: str) -> list[tuple[str, str]]:
-        """Run a page in the copy. Return the outcomes of its cases, with their reasons."""
+        """Run the scripts of a how-to page that has this text, in the copy of the checkout. Return the
+        outcome and the reason of each case. The first case is the preparation."""
         page, log = self.place / "page.md", self.place / "log"
         page.write_text(text)
         with (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the pictures svm-life and one-fault of ./vgpu pictures with the text of a recording.
+"""Tests two pictures of ./vgpu pictures: svm-life and one-fault. The tests use the text of a recording.
 Catches: a picture shows an event that the run did not have, an event at a wrong time, or an event
 of another process. No test boots a guest or draws."""
 
@@ -11,9 +11,10 @@ from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
 # The recording has vgpu-svm-life (pid 70, PASID 9) and another process (pid 80, PASID 8). The first
-# repair covers two faults of range A. The fault of range B comes after the time of the first panel
-# and before the time of the second panel, so neither panel shows it. The guest's time stamps are in
-# ns; time stamp 0 is 1,000,000,000 s after 1970.
+# repair covers two faults of range A. The first panel of svm-life ends when the copy is complete, and
+# the second panel begins with the munmap of B. The fault of range B comes between these two events,
+# so neither panel shows the fault. The guest's time stamps are in ns; time stamp 0 is
+# 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1
@@ -88,7 +89,6 @@ def joined(guest: str = GUEST) -> timeline.Sides:
 
 
 def without(name: str, guest: str = GUEST) -> str:
-    """Return the recording `guest` without the lines that contain `name`."""
     return "".join(f"{line}\n" for line in guest.splitlines() if name not in line)
 
 

@@ -38,8 +38,9 @@ class FakeTree(mutants.Tree):
     """A worktree in which build, demo and suites do not run, but have the results that the test gives."""
 
     def __init__(self, place: Path, **suites: str) -> None:
-        """`suites` has the result of a suite, of "build" or of "demo": "" (passes), the name of the failing case, or
-        "broken" (the suite writes no report)."""
+        """Each key in `suites` is "build", "demo", or the name of a suite with "_" instead of "-". The value "" means
+        success, and is the default. For a suite, another value is the name of the failing case, or "broken" if the
+        suite writes no report. For "build" and "demo", any other value means failure."""
         super().__init__(place)
         self.suites = suites
         self.called: list[str] = []
@@ -196,8 +197,8 @@ class Trials(Test):
             self.assertIn("test --fail-fast --full qtest", tree.called)
 
     def test_changed(self) -> None:
-        """Catches: in the pass "changed" a suite runs without --changed; a suite runs that --changed does not
-        choose."""
+        """Catches: the pass "changed" runs a suite without --changed; the pass "changed" runs a suite that
+        ./vgpu test --changed would not choose."""
         with self.trial(mutants.Verdict("one", "c0", "changed"), fuzz_model="a case") as (trial, tree, store):
             self.assertEqual(trial.run().suite, "fuzz-model")
             asked = [words for words in tree.called if words.startswith("test")]
@@ -207,7 +208,7 @@ class Trials(Test):
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_no_mutant(self) -> None:
-        """Catches: a mutant that does not compile or fails the demo counts as caught."""
+        """Catches: a mutant counts as caught although it does not compile, or although it fails the demo."""
         for trial_of, state in (
             (self.trial(build="x"), "does not compile"),
             (self.trial(demo="x"), "dies in the demo"),
@@ -285,7 +286,7 @@ class Trials(Test):
 
 
 class Worktree(Test):
-    """The worktree to which mutants are applied, here of a temporary repository."""
+    """mutants.Tree, the git worktree in which mutants are applied. The tests use a temporary repository."""
 
     @contextmanager
     def repository(self) -> Iterator[tuple[mutants.Tree, Path]]:
@@ -305,8 +306,8 @@ class Worktree(Test):
                 yield mutants.Tree(Path(name) / "place"), root
 
     def test_reset(self) -> None:
-        """Catches: changes of a mutant survive reset(); a folder at the worktree's path that is no
-        git worktree is kept; the checkout is changed."""
+        """Catches: changes of a mutant survive reset(); reset() keeps the folder at the worktree's path
+        although the folder is no git worktree; reset() or apply() changes the checkout."""
         with self.repository() as (tree, root):
             one = mutants.Mutant(**ONE)
             tree.tree.mkdir(parents=True)

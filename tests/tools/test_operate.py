@@ -74,7 +74,6 @@ class Operator(GuestTest):
         self.socket.unlink(missing_ok=True)
 
     def tearDown(self) -> None:
-        """End QEMU and remove the temporary folder."""
         self.stop()
         self.folder.cleanup()
 

@@ -28,7 +28,6 @@ PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/
 
 
 def include(name: str) -> str:
-    """Return an #include line for the file `name`."""
     return f'#include "{name}"\n'
 
 
@@ -63,7 +62,7 @@ class Small(Test):
         self.assertEqual(self.found(HEAD, C, own), [])
 
     def test_upward(self) -> None:
-        """Catches: a forbidden include is accepted, for one of the ways to name the file; a message lacks FILE:LINE or
+        """Catches: the check accepts one of several spellings of a forbidden include; a message lacks FILE:LINE or
         "low -> mid"."""
         for line in (
             include("../mid/mid.h"), include("mid/mid.h"), include("mid.h"), include("hw/d/mid/mid.h"),
@@ -81,8 +80,8 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
 
     def test_faces(self) -> None:
-        """Catches: the use of a private header, of a header that is not in the `face` line, or of a .c file is
-        accepted; the use of a header in the `face` line is refused."""
+        """Catches: the check accepts an include of a private header, of a header that is not in the `face` line, or of
+        a .c file; the check refuses an include of a header in the `face` line."""
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
         listed = f"{HEAD}face low:\n low_priv.h\n"
@@ -94,8 +93,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
 
     def test_circles(self) -> None:
-        """Catches: lines of rooms.txt that form a circle of rooms are accepted; includes that form a circle are
-        accepted between rooms that may use all rooms ("*")."""
+        """Catches: the check accepts lines of rooms.txt that form a circle of rooms; the check accepts a circle of
+        includes if the rooms in the circle may use all rooms ("*")."""
         self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
         uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
         self.only(
@@ -145,8 +144,8 @@ class Small(Test):
 
     def test_folders(self) -> None:
         """Catches: a file belongs to a room although a room with a longer folder name contains
-        the file; "x/*" applies to a folder that has a separate line; a file without a room, an
-        ambiguous include, or an include from the contract's headers into a room is accepted."""
+        the file; "x/*" applies to a folder that has a separate line; the check accepts a file without
+        a room, an ambiguous include, or an include from include/vgpu into a room."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
         wrong = self.found(listed, C, nested)
@@ -231,8 +230,8 @@ class Here(Test):
         return next(file for file in self.files if file.startswith(f"{below}/") and Path(file).name == name)
 
     def meant(self, page: Path, name: str) -> list[Path]:
-        """Return the files that `name` in the README.md of the folder `page` can mean. `name` is
-        relative to `page` or to one of the two top folders of `page`."""
+        """Return the files that a README.md can mean by `name`. `page` is the folder of the README.md.
+        `name` is relative to `page`, or to the first one or two folders of the path `page`."""
         tops = (page, Path(*page.parts[:1]), Path(*page.parts[:2]))
         return [top / name for top in dict.fromkeys(tops) if str(top / name) in self.files]
 
@@ -313,8 +312,8 @@ class Here(Test):
         self.assertEqual({str(file) for file in sources - tests - known}, set())
 
     def test_functions_in_a_readme(self) -> None:
-        """Catches: a README.md of driver or device names a function in parentheses after a file that does not define
-        the function."""
+        """Catches: a README.md of driver or device gives the wrong file for a function. (Such a README.md names the
+        functions of a file in parentheses after the file.)"""
         pages = [Path(file).parent for file in self.files if re.match("(guest-driver|qemu-device)/.*README.md", file)]
         named = [(page, file, function) for page in pages for file, function in self.in_parentheses(page)]
         self.assertGreater(len(named), 200)
@@ -332,7 +331,7 @@ class Here(Test):
         self.caught(self.named("svm_range.c", "guest-driver/svm"), line, target)
 
     def test_device_in_its_tests(self) -> None:
-        """Catches: an include of an internal header of the device in a test of the device is accepted."""
+        """Catches: the check accepts that a test of the device includes an internal header of the device."""
         target = self.named("vgpu-kfd.h", "qemu-device")
         line = f'#include "hw/misc/vgpu-kfd/{target.removeprefix("qemu-device/")}"'
         self.caught(self.named("pci-test.c", "qemu-device/tests"), line, target)

@@ -113,12 +113,13 @@ def gone(pid: int) -> bool:
 
 
 class Scripted(Test):
-    """Tests in which the program in the constant QEMU runs in place of QEMU."""
+    """Tests in which no emulator runs. The Python program in the constant `QEMU` runs instead."""
 
     timeout = 600
 
     def setUp(self) -> None:
-        """Replace QEMU by the program, and the folder of runs by a temporary one."""
+        """Replace the emulator by the program in the constant `QEMU`, and the folder of runs by a
+        temporary folder."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.runs = Path(folder.name)

@@ -226,8 +226,8 @@ class Drawing(Test):
         self.assertEqual((axis.microseconds(340), axis.microseconds(3800)), ("340 µs", "3.8 ms"))
 
     def test_facts(self) -> None:
-        """Catches: the text beside the pictures lacks the command, the commit, the date or a doubt; a file without
-        numbers is accepted."""
+        """Catches: the text beside the pictures lacks the command, the commit, the date, or an inconsistency that the
+        run reported; a file without numbers is accepted."""
         run = {"command": "c", "commit": "1a", "date": "2026-01-02", "machine": "m", "clock_us": {"demo": 61.1}}
         data = {"run": {**run, "doubts": ["demo: odd"]}, **{name: {"text": name} for name in run_pictures.NAMES}}
         text = run_pictures.facts(json.dumps(data))

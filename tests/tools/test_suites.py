@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the logic of ./vgpu test: suites for a change, time limits, budgets, reports. No test
-starts a guest."""
+"""Tests the logic of ./vgpu test: the choice of suites for changed files, time limits, budgets and
+reports. No test starts a guest."""
 
 import io
 import signal
@@ -80,8 +80,8 @@ class Changed(Test):
                 )
 
     def test_groups(self) -> None:
-        """Catches: "\\1" in a rule is not replaced by the group of the expression; a test that one of several changed
-        files selects is left out."""
+        """Catches: "\\1" in a rule is not replaced by the group of the expression; a test is left out although one of
+        several changed files selects this test."""
         choice = changed.choose(
             changed.load(), ["guest-rootfs/programs/tests/render/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )
@@ -89,8 +89,8 @@ class Changed(Test):
         self.assertEqual(choice.suites, {"check", "guest-release", "guest-debug", "registers"})
 
     def test_bad_tables(self) -> None:
-        """Catches: a table with an unknown suite or key, a malformed expression, or a rule without paths is accepted; a
-        file without a rule is accepted."""
+        """Catches: load() accepts a table that has an unknown suite or key, a malformed expression, or a rule without
+        paths; choose() accepts a file without a rule."""
         for text in (
             '[[rule]]\npaths = ["a"]\nsuites = ["nonsense"]\n',
             '[[rule]]\npaths = ["a"]\nsuits = []\n',
@@ -202,7 +202,7 @@ class Passes(Test):
         self.assertEqual(next((case.name, case.outcome) for case in found[0][1]), ("a: x", "failed"))
 
     def test_left_out(self) -> None:
-        """Catches: the shell changes names of cases with quotes or blanks."""
+        """Catches: the shell changes the name of a case if the name contains quotes or blanks."""
         guest = guest_tests.Listed(["echo"], [], {"echo": ["it's", "b c"]})
         script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
         said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout

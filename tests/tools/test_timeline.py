@@ -142,12 +142,13 @@ class Converter(Test):
         )
 
     def test_clock(self) -> None:
-        """Catches: the offset between the clocks is wrong; no doubt is reported although the events contradict every
+        """Catches: the offset between the clocks is wrong; `doubts` stays empty although the events contradict every
         offset."""
         outcome, found = self.convert()
-        # The offset is the upper bound, as if the fastest acknowledgement took no time. With this
-        # offset, the shortest time from the raise of a fault to the driver is 15 us (serial 2).
-        # This time is the distance between the two bounds.
+        # The events give a lower and an upper bound of the offset. The code takes the upper bound, as if
+        # the fastest acknowledgement took no time. With the lower bound, the fastest fault would reach
+        # the driver in no time. With the upper bound, this fault (serial 2) takes 15 us. The distance
+        # between the bounds is therefore 15 us.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))

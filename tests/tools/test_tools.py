@@ -47,7 +47,6 @@ class Tap(Test):
     """Parsing TAP and KTAP."""
 
     def outcomes(self, text: str) -> list[tuple[str, str]]:
-        """Return the names and outcomes of the cases of a TAP stream."""
         return [(case.name, case.outcome) for case in parse(text)]
 
     def test_flat(self) -> None:
@@ -57,7 +56,8 @@ class Tap(Test):
         self.assertEqual(cases[2].why, "no swap")
 
     def test_plan(self) -> None:
-        """Catches: a stream with fewer results than planned passes; a plan of 0 tests is not reported as a skip."""
+        """Catches: a stream passes although it has fewer results than its plan says; a plan of 0 tests is not reported
+        as a skip."""
         self.assertIn(("plan", "failed"), self.outcomes("1..3\nok 1 - a\nok 2 - b\n"))
         self.assertEqual(self.outcomes("1..0 # SKIP no device\n"), [("all", "skipped")])
 
@@ -107,8 +107,8 @@ class Processes(Test):
     """Ending child processes."""
 
     def test_end_process(self) -> None:
-        """Catches: a process that ignores SIGTERM survives; a process that leads no process group
-        is taken for ended."""
+        """Catches: a process survives end_process() because it ignores SIGTERM; a process survives
+        end_process() because it leads no process group, so a signal to its group reaches nothing."""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
@@ -195,7 +195,8 @@ class Results(Test):
     """The result of a run, and the parsing of replies to query-vgpu."""
 
     def test_sentences(self) -> None:
-        """Catches: a sentence or an exit status of ./vgpu run, on which users and scripts rely, changes."""
+        """Catches: ./vgpu run gives another sentence or another exit status for a verdict. (Users and scripts rely on
+        both.)"""
         folder = Path("/runs/1")
         log = "console log: /runs/1/console.log"
         for verdict, more, status, sentence in (
@@ -267,7 +268,7 @@ class Bench(Test):
             measure.collect(samples, line % '"fast"')
 
     def test_number(self) -> None:
-        """Catches: a number of the table has an exponent where rounding adds a digit."""
+        """Catches: the table shows 999.6 as 1e+03, because rounding adds a digit. (Correct is 1,000.)"""
         values = {0.5: "0.5", 12.345: "12.3", 999.4: "999", 999.6: "1,000", 12345.6: "12,346"}
         self.assertEqual({value: table.number(value) for value in values}, values)
 
@@ -329,7 +330,8 @@ class Builds(Test):
                 self.assertTrue(fields.get("Date"), patch.name)
                 author = f"Signed-off-by: {fields['Author']} <{fields['Email']}>"
                 self.assertIn(author, Path(name, "message").read_text().splitlines(), patch.name)
-                # The message ends at "---", so that the diffstat is in the file "diff".
+                # git mailinfo splits the mail at the line "---". The file "diff" must begin with this
+                # line, and the diffstat must follow.
                 self.assertRegex(Path(name, "diff").read_text(), r"^---\n .* \| +\d+ \+", patch.name)
 
 

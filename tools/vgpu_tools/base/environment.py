@@ -68,5 +68,6 @@ def inherited_environment(extra: Mapping[str, str] | None = None) -> dict[str, s
 
 
 def path_with(folder: Path) -> str:
-    """Return the value of PATH with `folder` in front."""
+    """Return a search path (PATH) for a child process. Programs in `folder` take precedence over
+    programs in this process's PATH."""
     return f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"

@@ -11,7 +11,7 @@ PLAIN_INTERVAL = 30.0  # seconds between two plain lines of one step
 
 
 def say(line: str) -> None:
-    """Print a line on standard error, unbuffered."""
+    """Show a line to the user at once. Standard error keeps the line apart from a command's output."""
     print(line, file=sys.stderr, flush=True)
 
 

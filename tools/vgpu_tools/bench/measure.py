@@ -113,8 +113,8 @@ def measure_device(samples: Samples) -> None:
 
 
 def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
-    """Measure the wall time of `./vgpu run -- true` `times` times. A first run, which is not
-    counted, fills the caches."""
+    """Add samples of the wall time of `./vgpu run -- true`. The number of samples is `times`. One more
+    run comes first: it fills the caches, and gives no sample."""
     for i in range(times + 1):
         start = time.monotonic()
         run([ROOT / "vgpu", "run", *options, "--", "true"], 300)

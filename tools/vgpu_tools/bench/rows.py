@@ -58,7 +58,7 @@ def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:
 
 
 def rows(results: Results) -> list[Row]:
-    """Return the rows of the table, from top to bottom."""
+    """Return the rows of the table, from top to bottom. `results` may lack the key of a row."""
     sweep = 64 * MIB
     minor = nearest(results, "cpu-minor-fault", sweep, "us/page")
     hmm_to = nearest(results, "test-hmm-to-device", sweep, "us/page")
@@ -209,10 +209,15 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Yield the rows of KFD's calls and of ROCr's copies. The reference of a row is similar work in
-    the same guest: without KFD, or on one GPU. For ROCr's copies, the reference is the time of the
-    same copy according to the engine's time stamps; for the row of the slowest process, the mean of
-    all processes. The rows on queues have no reference."""
+    """Yield the rows of KFD's calls and of ROCr's copies. Each reference is from the same guest:
+
+    - row of a BO or an event: similar work without KFD
+    - row of the slowest process: the mean of all processes
+    - row of a copy by ROCr: the rate of the same copy, computed from the engine's time stamps
+    - row of a mapping on several GPUs: the same mapping on one GPU
+
+    The rows on the creation and destruction of queues have no reference.
+    """
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Installs missing Debian packages on the host, and downloads packages of the pinned release.
 
-Downloads neither read nor change the machine's package state, because they use a private apt
-configuration with its own source list, package lists and cache. Only the mirror's address and the
-keyrings are those of the machine.
+A download uses a private apt configuration with its own source list, package lists and cache. The
+download therefore neither reads nor changes the machine's package state. Only the mirror's address
+and the keyrings are those of the machine.
 """
 
 import functools
@@ -66,7 +66,7 @@ def host_packages(listed: str = "packages") -> Step:
     return Step(listed, "host packages", lambda job: _install(job, listed), check=lambda: not missing(listed))
 
 
-# The private archive configuration
+# Downloads, with a private apt configuration
 
 
 def _mirrors() -> tuple[str, str]:

@@ -36,8 +36,8 @@ def environment() -> Step:
 
 
 def scripts() -> tuple[Step, list[Path]]:
-    """Return the step that fetches the JavaScript files that draw pictures (pinned in configs/versions.toml), and their
-    paths."""
+    """Return the step that fetches JavaScript for the site, and the paths of the fetched files. These files draw
+    pictures in the browser. configs/versions.toml pins their versions."""
     wanted = pins()["scripts"]
     folder = CACHE / f"scripts-docs-{fingerprint.of(str(wanted))}"
 

@@ -20,7 +20,8 @@ EXPECTED_LINES = 2850  # lines that kbuild prints for one kernel; only the progr
 
 
 def check_flavour(flavour: str) -> None:
-    """Raise Failure with status 2 if `flavour` is not in FLAVOURS."""
+    """Check a flavour that the user may have named. Raises Failure with status 2 (wrong usage) if there
+    is no such kernel."""
     if flavour not in FLAVOURS:
         raise Failure(f"no kernel '{flavour}': there are {', '.join(FLAVOURS)}", status=2)
 
@@ -76,7 +77,7 @@ def _bring_up(job: Job, flavour: str) -> None:
         return
     done.unlink(missing_ok=True)
     _configure(job, source.tree, work, fragments(flavour))
-    # An empty CONFIG_DRM_VGPU_KFD leaves out the driver, because the step of driver() builds it.
+    # An empty CONFIG_DRM_VGPU_KFD leaves out the driver. A separate step builds the driver: see driver().
     command: list[str | Path] = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD=", "bzImage", "modules"]
     job.run(command, expected_lines=EXPECTED_LINES)
     job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])
@@ -85,8 +86,8 @@ def _bring_up(job: Job, flavour: str) -> None:
 
 
 def build(flavour: str) -> Step:
-    """Return the step that builds the kernel image, the kernel's own modules and (release) its
-    user-space headers."""
+    """Return the step that builds the kernel image and the kernel's own modules. In the flavour
+    "release", the step also provides the kernel's user-space headers."""
     check_flavour(flavour)
     work = tree(flavour)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Configures and builds QEMU with the device in the cache, and copies the binaries to the
-checkout's build folder."""
+"""Configures and builds a QEMU that contains the device. The build tree is in the cache; the finished
+binaries are copied to the checkout's build folder."""
 
 import os
 import shlex
@@ -115,7 +115,8 @@ def build_bench() -> Step:
 
 
 def build_model_fuzzer(variant: str = "release") -> Step:
-    """Return the step that builds the fuzzer that compares the device with a model, after QEMU."""
+    """Return the step that builds the model fuzzer, which compares the device with a model. The step
+    runs after the step that builds QEMU."""
     name, output = f"model-fuzzer-{variant}", model_fuzzer(variant)
     return _step(variant, name, "fuzzer of the device", MODEL_FUZZER, output, [build(variant)])
 

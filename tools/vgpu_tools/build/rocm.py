@@ -26,8 +26,8 @@ TARGET = "/usr/local/lib/kfdtest"
 
 
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
-    """Return a step that builds a program in a chroot of the guest's Debian release, with the tools
-    that the program's pin lists.
+    """Return a step that builds a program in a chroot of the guest's Debian release. The chroot has the
+    packages under `tools` in the program's section of configs/versions.toml.
 
     `hooks` returns the shell commands that `_debian()` runs. The commands copy `outputs` to the step's folder. The step
     then removes all other files from this folder.

@@ -2,8 +2,9 @@
 """Fetches the source trees of QEMU and Linux, the firmware and busybox, once each, into the cache.
 
 apply.sh adds the device or the driver to a private copy of a tree, never to the original. The private copy has links to
-the overlay, which is a copy of the checkout's files. A file of the overlay is written only when its content changes, so
-that several checkouts share one cache and an unchanged file keeps its time stamp.
+the overlay, which is a copy of the checkout's files. Checkouts that share a cache also share the overlay. A file of the
+overlay is written only if its content or mode differs from the checkout's file. Other files keep their time stamps, so
+they cause no compilation, even after a build from another checkout.
 """
 
 import filecmp
@@ -110,10 +111,11 @@ def _fetched(
 
 
 def _date_back(tree: Path, reference: Path) -> None:
-    """Give the download's time stamp to each file of the tree that is newer than the download.
+    """Let no file in `tree` be newer than `reference`, the folder of the download. A newer file gets the
+    folder's time stamp.
 
-    Debian's patches leave changed files with the time of unpacking, so make would compile these
-    files again after each unpacking.
+    Unpacking applies Debian's patches, and the patched files get the time of unpacking. With this time,
+    the files would be compiled again after each unpacking.
     """
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):
@@ -167,8 +169,8 @@ def only(job: Job, folder: Path, pattern: str) -> Path:
 
 
 def firmware() -> tuple[Step, list[Path]]:
-    """Return the step that provides QEMU's firmware, and the firmware's folders, for QEMU's option
-    -L."""
+    """Return the step that provides QEMU's firmware. Also return the folders of the firmware, which
+    QEMU's option -L needs."""
     packages = pins()["firmware"]["packages"]
     tree = SOURCES / "firmware"
 

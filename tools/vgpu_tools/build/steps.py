@@ -91,19 +91,21 @@ class Job:
         return StepFailed(self.step, self.log, reason)
 
     def note(self, line: str) -> None:
-        """Append a line to the step's log."""
+        """Log a fact that no command prints, for example a file's size. `line` has no line break."""
         with self.log.open("a") as log:
             log.write(line + "\n")
 
 
 @dataclass
 class Step:
-    """A build step, made once for each value of `inputs`.
+    """A build step. After a change of `inputs`, for example a hash of source files, the step is not
+    up to date.
 
     `make` runs if the step is not up to date, after the steps in `needs`. A `shared` step keeps its
     stamp in the cache, for all checkouts; any other step keeps the stamp in the checkout's build
     folder. `check`, if given, replaces the stamp; a step with `check` adds nothing to the keys of
-    the steps that need it. Steps that use the same part of the cache name the same `lock`.
+    the steps that need it. `make` runs while this process holds the cache lock that `lock`
+    names. Steps that use the same part of the cache have the same `lock`.
     """
 
     name: str

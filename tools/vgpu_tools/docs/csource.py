@@ -67,7 +67,8 @@ def arguments(text: str, start: int) -> list[str]:
 
 
 def macros(text: str) -> dict[str, str]:
-    """Return the macros without parameters that a text defines, with their values as text, without comments."""
+    """Return the values of the macros in a source text, by the macros' names. The values are text without comments.
+    Macros with parameters, and macros without a value, are left out."""
     return {name: COMMENT.sub("", value).replace("\\\n", " ").strip() for name, value in DEFINE.findall(text)}
 
 

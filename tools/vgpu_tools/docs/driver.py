@@ -79,7 +79,9 @@ def parameters_page(sources: Mapping[str, str]) -> str:
 
 
 def _names(debugfs: str, array: str) -> dict[str, str]:
-    """Return the table of names `array` in vgpu_debugfs.c: for each symbol, the name in debugfs."""
+    """Parse an array of names in vgpu_debugfs.c. `debugfs` is the text of this file, and `array` is the identifier
+    of the array. In the returned dictionary, a key is the symbol of an index (`VGPU_CNT_REPLAYS`). The value is the
+    name at this index (`replays`), as debugfs prints it."""
     match = re.search(rf"\b{array}\[\w+\] = \{{(.*?)^\}};", debugfs, re.M | re.S)
     return dict(re.findall(r'\[(\w+)\] = "(\w+)"', match[1])) if match else {}
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates the pages on the faces of the driver's rooms. A room is a folder with a line in
-rooms.txt, and its faces are the headers that other rooms may include. Each room has a page. Linux's
-kernel-doc extension reads the content of a page from the comments in the sources."""
+"""Generates pages on headers of the driver. A room is a folder of the driver with a line in
+rooms.txt. The faces of a room are the headers that other rooms may include. Each room with faces
+has a page about them. Linux's kernel-doc extension reads the content of a page from the comments in
+the sources."""
 
 import re
 from collections.abc import Mapping
@@ -33,8 +34,8 @@ def _section(title: str, below: str) -> list[str]:
 
 
 def _face(header: str, sources: Mapping[str, str]) -> list[str]:
-    """Return the reStructuredText on a face (a header that other rooms may include): the header's first comment, its
-    types, and the functions that the header declares."""
+    """Return the reStructuredText on `header`: the header's first comment, its types, and the functions that the header
+    declares. `sources` are the texts of the files of the header's room, by path."""
     text = sources[header]
     lines = _section(basename(header), "-")
     head = next((comment_text(match[0]) for match in COMMENT.finditer(text) if "SPDX" not in match[0]), "")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Draws the pictures of the site: those with a source in docs/pictures/, and those that are made
-from rooms.txt and from the table of locks. The pictures of runs in docs/pictures/runs, to which
-pages link, are drawn by run_pictures.py.
+from rooms.txt and from the table of locks. Pages also link to pictures of runs, in
+docs/pictures/runs. run_pictures.py draws these pictures.
 
 Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid draws
 NAME.mmd, a sequence diagram; WaveDrom draws NAME.toml, bit fields (bits.py).

@@ -27,7 +27,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a type: its name, the name of its type, whether it may be absent, and its features."""
+    """A member of a struct, of a command's arguments or of a union's base. `name` is without the "*" of an optional
+    member. `type` is a name, or "list of NAME" for an array."""
 
     name: str
     type: str
@@ -71,8 +72,11 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # A line that starts no section and no member continues the text put[key]. If `put` is None, the
-    # line continues the description or, inside a section, is dropped.
+    # put[key] is the text of the current section or member. A line that starts no section and no
+    # member is added to this text. `put` is None in two cases:
+    # - No section and no member has started yet. Such a line is added to the description.
+    # - The section's text is not kept ("Since", example), or no member of "Features" has started yet.
+    #   Such a line is dropped.
     put: dict[str, str] | None = None
     key = section = ""
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):

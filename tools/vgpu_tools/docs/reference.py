@@ -10,7 +10,7 @@ from vgpu_tools.testing.rooms_file import Rooms
 
 
 class Sources:
-    """Reads the files of a checkout from which pages are generated."""
+    """Reads files of a checkout. Pages are generated from these files."""
 
     def __init__(self, root: Path, files: Sequence[str]) -> None:
         """`files` are the names of the checkout's files, relative to `root`."""
@@ -22,8 +22,8 @@ class Sources:
         return (self.root / path).read_text()
 
     def below(self, folder: str, *endings: str) -> dict[str, str]:
-        """Return the texts, by path, of the files below a folder whose names have one of the endings. Tests are left
-        out."""
+        """Return the texts of files by path: all files below `folder` with one of `endings` at the end of the file's
+        name. Files in folders "tests" are left out."""
         chosen = (
             path
             for path in self.files

@@ -47,9 +47,10 @@ def _title(name: str, folder: str) -> str:
 
 
 def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
-    """Return the rooms of a section in layers, in Graphviz's language, without arrows that follow
-    from other arrows. `looks` maps names of rooms and of top folders to classes of site.css. A room
-    that is not in `looks` has the class of its top folder."""
+    """Return a graph of a section's rooms, in Graphviz's language. `folder` is the section's folder.
+    An arrow from room A to room B means that A may use B. The arrow is left out if a longer path of
+    arrows leads from A to B. `looks` maps names of rooms and of top folders to classes of site.css.
+    A room that is not in `looks` has the class of its top folder."""
     used = reduced(arrows(rooms, folder))
     lines = []
     for name in used:
@@ -60,8 +61,9 @@ def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
 
 
 def matrix(rooms: Rooms, folder: str) -> str:
-    """Return a table as SVG: a row for each room of a section, highest first. A row has marks for the rooms that its
-    room may use."""
+    """Return a table of a section's rooms as SVG. `folder` is the section's folder. Each room has a row and a column. A
+    mark means that the room of the row may use the room of the column. The columns are in the order of rooms.txt, the
+    rows in the reverse order."""
     used = arrows(rooms, folder)
     names = list(used)
     size = CELL * len(names)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Draws the pictures of real runs in docs/pictures/runs from numbers that `vgpu_tools.trace.runs`
 has written as JSON. matplotlib draws them in the site's Python environment. The file `FACTS`,
-beside the pictures, has the command, the commit, the date and the sums of the runs."""
+beside the pictures, has the command, the commit, the date and the machine of the runs. It also has
+a line for each picture with totals and medians of the picture's numbers."""
 
 import json
 from pathlib import Path

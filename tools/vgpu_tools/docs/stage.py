@@ -41,8 +41,9 @@ class Stage:
     """The pages of a checkout, and the other files to which pages link."""
 
     def __init__(self, root: Path, files: Sequence[str], generated: Mapping[str, str]) -> None:
-        """`files` are the names of the checkout's files, relative to `root`. `generated` are further pages, by the
-        names that they would have in the checkout; pages that are not Markdown are not changed."""
+        """`files` are the names of the checkout's files, relative to `root`. `generated` are the texts of further
+        pages, by the names that they would have in the checkout. In pages that are not Markdown, write() changes no
+        links and anchors."""
         self.root = root
         self.pages = {file: (root / file).read_text() for file in files if file.endswith(".md")} | dict(generated)
         self.copies: set[str] = set()  # files to which pages link
@@ -89,7 +90,8 @@ class Stage:
         return LINK.sub(lambda match: f"]({self._link(file, match[1], where)})", ANCHOR.sub("", line))
 
     def _link(self, file: str, to: str, where: str) -> str:
-        """Return the target in the site for `to`, the target of a link on the page `file`."""
+        """Convert `to`, the destination of a link on the page `file` of the checkout. Return the destination for the
+        site. Raises Failure if `to` does not exist; `where` is the place of the link, for the message."""
         if re.match(r"[a-z]+:", to):
             return to
         path, _, anchor = to.partition("#")

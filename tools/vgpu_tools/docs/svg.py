@@ -43,7 +43,8 @@ def box(parent: Element, x: float, y: float, width: float, height: float, name: 
 
 
 def line(parent: Element, start: tuple[float, float], end: tuple[float, float], name: str = "") -> None:
-    """Add a straight line with the CSS class `line` and, if given, the class `name`."""
+    """Add a straight line. The points `start` and `end` are (x, y) in CSS pixels. `name` is a further class, for
+    site.css."""
     place = {"x1": f"{start[0]:g}", "y1": f"{start[1]:g}", "x2": f"{end[0]:g}", "y2": f"{end[1]:g}"}
     SubElement(parent, "line", {"class": f"line {name}".strip(), **place})
 

@@ -35,5 +35,6 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str
 
 
 def page(title: str, *blocks: str) -> str:
-    """Return a Markdown page: a title and blocks, separated by empty lines."""
+    """Return a page in Markdown. Each of `blocks` is Markdown, for example a heading, a paragraph or a table. Empty
+    blocks are left out."""
     return "\n\n".join((f"# {title}", *(block.strip() for block in blocks if block.strip()))) + "\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates the pages on the options of ./vgpu and on the targets of make from the sources of the
-command line and from the Makefile."""
+"""Generates two pages. The page on the options of ./vgpu comes from the Python sources that parse
+the command line; the page on the targets of make comes from the Makefile."""
 
 import ast
 import re
@@ -16,7 +16,10 @@ GUEST, BENCH = "tools/vgpu_tools/guest/options.py", "tools/vgpu_tools/bench/meas
 
 @dataclass(frozen=True)
 class Option:
-    """An option or a positional argument of an argument parser, with the texts of the arguments of add_argument()."""
+    """An option or a positional word of a command, from a call of add_argument() in the source.
+
+    `default`, `type`, `choices` and `text` are keywords of this call, as text; "" if the call does not have the
+    keyword. `text` is the keyword `help`. `flag` says whether the call has the keyword `action`."""
 
     names: tuple[str, ...]
     default: str = ""
@@ -51,11 +54,11 @@ def _functions(source: str) -> dict[str, ast.FunctionDef]:
 def options(
     function: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef], given: Sequence[ast.expr] = ()
 ) -> list[Option]:
-    """Return the options that a function adds to parsers, in the order of the source, and the
+    """Return the options that `function` adds to parsers, in the order of the source, and the
     options that the called `helpers` add.
 
-    `given` are the arguments of the call of this function. Where the default of an option is a
-    parameter of the function, the option gets the call's argument as its default.
+    `given` are the arguments of a call of `function`. If the source gives a parameter of `function`
+    as an option's default, the returned option has the value from `given` instead.
     """
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []

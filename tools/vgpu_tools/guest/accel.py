@@ -40,7 +40,8 @@ def kernel_arguments(name: str) -> list[str]:
 
 
 def check(name: str) -> None:
-    """Raise Failure if `name`, from VGPU_ACCEL, is neither empty nor an accelerator."""
+    """Check `name`, the value of VGPU_ACCEL; empty if VGPU_ACCEL is not set. Raises Failure with
+    status 2 if there is no such accelerator."""
     if name and name not in CHOICES:
         raise Failure(f"VGPU_ACCEL={name}: there are {', '.join(CHOICES)}", status=2)
 

@@ -67,8 +67,8 @@ class Watcher:
 
 
 def excerpt(console: bytes, most: int = 14) -> list[str]:
-    """Return at most `most` lines of a console log: from the first fatal line or report on, or
-    the last lines if the log has neither."""
+    """Return at most `most` lines of a console log. The first returned line is the first line of the
+    log that matches FATAL or REPORTS. If no line matches, the last lines are returned."""
     lines = console.splitlines()
     means = (at for at, line in enumerate(lines) if REPORTS.search(said := TIME.sub(b"", line)) or FATAL.search(said))
     first = next(means, max(0, len(lines) - most))

@@ -57,7 +57,8 @@ class Streams:
 
 
 class Requests:
-    """Requests of other threads, signal handlers and sinks to a run: give_up() and stop()."""
+    """The requests to end a run, give_up() and stop(). Other threads, signal handlers and the sinks of the run's
+    streams may call both."""
 
     def __init__(self) -> None:
         self.given_up = False
@@ -114,9 +115,9 @@ class Run:
         snapshot: BinaryIO | None = None,
         own_session: bool = False,
     ) -> None:
-        """`words` are the command and its arguments. Without `streams` the command writes to this process's output and
-        errors and has no input. `timeout` is in seconds; 0: none. `verbose` copies the console to standard error. With
-        `own_session` signals of the terminal do not reach QEMU.
+        """`words` are the command and its arguments. If `streams` is None, the command has no input and writes to this
+        process's output and errors. `timeout` is in seconds; 0: none. `verbose` copies the console to standard error.
+        If `own_session` is True, signals of the terminal (Ctrl-C) do not reach QEMU.
 
         If `snapshot`, an open file, is given, the guest is restored from this file and does not
         boot; `guest` has the options of the guest that was saved. The caller closes `snapshot`
@@ -307,8 +308,9 @@ class Running:
             self.process.wait(max(0.1, end - time.monotonic()))
 
     def _note_machine(self) -> None:
-        """Save to the run's folder: the state of the virtual CPUs and of their local APICs (which shows a lost
-        interrupt), and the backtraces of QEMU's threads (virtual CPUs, workers of the devices)."""
+        """Write two files to the run's folder. One file has the backtraces of QEMU's threads (virtual CPUs, workers of
+        the devices). The other file has the state of the virtual CPUs and of their local APICs. The state of a local
+        APIC shows whether an interrupt was lost."""
         (self.folder / run_folder.THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
@@ -448,7 +450,7 @@ class Running:
 
 
 def _until(end: float) -> Callable[[], float]:
-    """Return a function that returns the seconds left until `end`, a time of time.monotonic()."""
+    """Return a function for the parameter `left` of _pump(). `end` is a time of time.monotonic()."""
     return lambda: end - time.monotonic()
 
 

@@ -101,7 +101,8 @@ class Monitor:
         self._qmp.close()
 
     def cmd(self, name: str, **arguments: object) -> Any:
-        """Execute a command; returns its reply."""
+        """Execute the command `name` of QMP. Return the member "return" of QEMU's reply. Raises ExecuteError, a kind of
+        QMPError, if QEMU refuses the command."""
         return self._qmp.cmd(name, **arguments)
 
     def event(self, seconds: float) -> Event | None:

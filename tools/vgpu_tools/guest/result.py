@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Defines the result of a run, `Result`, with the sentence and the exit status of ./vgpu run."""
+"""Defines `Result`, the result of a run. A `Result` also has the message for the user, and the exit status of ./vgpu
+run."""
 
 import signal
 from dataclasses import dataclass
@@ -112,7 +113,8 @@ class Result:
         return self.sentence or (f"exit status {self.status}" if self.status else "")
 
     def check(self) -> int:
-        """Return the command's exit status; raise Failure with the sentence if the sentence is not empty."""
+        """Return the command's exit status. A status other than 0 means that the command itself failed. Raises Failure
+        if the run failed for another reason or was stopped. The Failure has the exit status of ./vgpu run."""
         if self.sentence:
             raise Failure(self.sentence, self.exit_status)
         return self.exit_status

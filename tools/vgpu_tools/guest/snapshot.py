@@ -2,9 +2,10 @@
 """Takes the snapshots that guests start from (--from boot). Snapshots are taken on demand, kept in
 the cache, and bounded in size.
 
-A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and
-shared folder. The name of the snapshot, KEY, is a hash over all inputs of the machine and of its
-memory. Store.obtain() finds the snapshot of this name or takes it.
+A snapshot is QEMU's migration stream of a guest that has booted. The guest does not have the driver,
+the programs and the shared folder yet, and its agent waits for the restore. The name of the
+snapshot, KEY, is a hash over all inputs of the machine and of its memory. Store.obtain() finds the
+snapshot of this name or takes it.
 
 KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of
 the complete state file. A state file with another identity is not used. A snapshot is valid for one
@@ -40,10 +41,11 @@ ACCELERATOR = "tcg"  # not KVM, where the saved state depends on the host's proc
 FORMAT = "1"  # version of the files, part of the key
 BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved
 SAVE_SECONDS = 120.0  # limit for QEMU to write the state
-# The guest keeps time by the TSC, so a snapshot is not used if the relative difference between the
-# rates of the TSC when the snapshot was taken and now is larger than this.
+# The guest keeps time by the TSC. A snapshot is therefore used only if the TSC's rate is nearly the
+# same now as it was when the snapshot was taken. This is the largest allowed relative difference.
 MAX_DRIFT = 0.001
-# --qemu-args allowed with --from boot: SHAPING is part of a snapshot's key, QUIET does not change the machine.
+# The options in --qemu-args that --from boot allows. Options in SHAPING change the machine, so they
+# are part of a snapshot's key. Options in QUIET do not change the machine, so the key leaves them out.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
 QUIET = {"-D", "-d", "-msg", "-trace"}
 
@@ -53,7 +55,7 @@ class Unusable(Exception):
 
 
 def check_name(name: str) -> None:
-    """Raise Failure if `name` is not "boot", the only snapshot."""
+    """Check the value of the option --from. Raises Failure with status 2 if there is no snapshot of this name."""
     if name != "boot":
         raise Failure(f"--from {name}: no such snapshot; there is 'boot', the machine before its driver", status=2)
 
@@ -207,7 +209,7 @@ class Store:
     """Finds, takes and removes the snapshots in a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder` is the folder of the snapshots; None: FOLDER."""
+        """`folder` need not exist: obtain() makes the folder."""
         self.folder = folder or FOLDER
 
     def obtain(self, guest: Guest) -> BinaryIO | None:

@@ -98,8 +98,8 @@ def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
 
 
 def _look(log: TextIO, rest: str, patterns: Sequence[str], say: Callable[[str], None]) -> str:
-    """Pass new lines of the log to `say` if their event matches one of `patterns`. `rest` is the incomplete last line
-    that the call before returned. Return the incomplete last line for the next call."""
+    """Pass new lines of the log to `say` if their event matches one of `patterns`. Return the last line if it is
+    incomplete, else "". `rest` is the return value of the previous call; "" in the first call."""
     *lines, rest = (rest + log.read()).split("\n")
     for line in lines:
         name = STAMP.sub("", line).partition(" ")[0]

@@ -134,7 +134,6 @@ def run_files(
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> None:
-    """Wait at most a second for a process's end."""
     try:
         process.wait(1.0)
     except subprocess.TimeoutExpired:

@@ -43,8 +43,9 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds of frames, see vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-# Limit of the time between two lines of output. The limit is longer than those in the test
-# programs, which end a case after 75 s and a wait for a GPU in use after 60 s.
+# Limit of the time between two lines of output, in seconds on the reference machine. This limit is
+# longer than the limit of a case in the test programs (tap.c), so that a program itself reports a
+# case that hangs.
 SILENCE_SECONDS = 300
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
@@ -56,7 +57,9 @@ RESULT = re.compile(r"(not )?ok \d+ - (.*), (?:no delay|delay (0x\w+))( # SKIP.*
 class Record:
     """The result of a case: outcome, number of runs, and lines about each failed run.
 
-    `outcome` is "passed", "failed", "skipped", or "alone" for a case without another process, thread or timer.
+    `outcome` is "passed", "failed", "skipped" or "alone". "alone" means that the case passed without a delay, and that
+    it uses no second process, no second thread and no timer. Such a case is not run with delays, because nothing in it
+    depends on an order.
     """
 
     outcome: str
@@ -209,8 +212,8 @@ class Reader:
 def _one_program(
     program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, context: Context
 ) -> None:
-    """Run the cases of a program that have no record yet. If the guest ends early, the current case has failed, and the
-    remaining cases run in a new guest."""
+    """Run those cases of a program that have no result yet or were skipped in another guest. If the guest ends early,
+    the current case has failed, and the remaining cases run in a new guest."""
     guest = options.parse(words, context.environment).guest
     guest.prepare()
     scale = context.speed.scale()
@@ -256,8 +259,8 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
 
 
 def _of_device(points: Sequence[str], wanted: str, results: Results, context: Context) -> None:
-    """Run the programs of each guest of tests.list once for each of `points`, with a delay of the device's threads at
-    that point."""
+    """Run all guests of tests.list once for each of `points`. In each run, the device's threads are delayed at one
+    point. If `wanted` is not empty, the guests run only the program `wanted`."""
     for point in points:
         for guest in guest_tests.full_list():
             guest.programs = [name for name in guest.programs if wanted in ("", name)]

@@ -210,7 +210,8 @@ def _names(title: str, text: str, head: str, real: set[str]) -> Case:
 
 
 def _others(text: str) -> list[Case]:
-    """Compare the names of properties (except those that every PCI device has) and of QMP commands."""
+    """Compare the names in the document with those in the device: names of properties and of QMP commands. Properties
+    that every PCI device has are left out. `text` is the text of the document."""
     pci = _properties("-device", "pci-testdev")
     schema = (QEMU_DEVICE / "qapi/vgpu-kfd.json").read_text()
     commands = set(re.findall(r"'command': '([^']+)'", schema))

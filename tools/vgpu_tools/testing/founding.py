@@ -2,8 +2,8 @@
 """Checks docs/founding-documents.md: each name of the founding documents has a row in a table, and everything that a
 row refers to exists.
 
-`python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. DOCUMENTs are the texts of the founding
-documents: the command also prints the names in these texts that tests/founding-documents.toml lacks.
+`python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. Each DOCUMENT is a file with the text of a
+founding document. It is also an error if a name is in a DOCUMENT, but not in tests/founding-documents.toml.
 
 The page has tables with the columns "here", "lock" and "test". The first column names a member, a function or a step
 of the documents. Words in `backticks` in the other columns, and references in the rest of the page, are checked:
@@ -14,7 +14,8 @@ of the documents. Words in `backticks` in the other columns, and references in t
     mm/vgpu_gtt_mgr.c:gtt_mgr_func           any other name in the file
     kfd_process.mutex, kfd_processes_mutex   in the column "lock": a member that is a lock, or a global lock
     vgpu-test-svm:attributes                 a case of a guest program of tests.list
-    vgpu_gtt_mgr_test:gtt_limit              a case of a KUnit test; of tests/avocado or tests/tools: test_peer:Link
+    vgpu_gtt_mgr_test:gtt_limit              a case of a KUnit test
+    test_peer:Link                           a function or a class in a file of tests/avocado or tests/tools
 """
 
 import re
@@ -98,8 +99,8 @@ def _locks(root: Path) -> frozenset[str]:
 
 @cache
 def _file_error(root: Path, name: str, what: str) -> str:
-    """Return an error message for a reference to `what` in the file `name`; "" if both exist. If
-    `what` is empty, only the file must exist."""
+    """Check a reference to the file `name` and to `what`, a name that the file must contain. Return
+    an error message; "" if there is no error. If `what` is empty, the file must only exist."""
     path = next((one for one in (root / DRIVER / name, root / name) if one.is_file()), None)
     if not path:
         return "no such file"
@@ -142,8 +143,9 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 def _span_error(root: Path, span: str, column: str) -> str:
     """Return an error message for `span`, a text that the page has in `backticks`; "" if there is
-    no error. `column` is the name of the table's column that contains the span, or "" to check a
-    span in any line."""
+    no error. `column` is the name of the table column that contains the span. If `column` is "",
+    the span may be anywhere on the page: only names of tests, and paths with a "/", are then
+    checked."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
     if (found := FILE.fullmatch(span)) and (column or "/" in span):
@@ -183,8 +185,9 @@ def check(root: Path = ROOT, text: str = "") -> list[str]:
 
 
 def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
-    """Return the names in the text of a founding document that are not in `names`: members, and all
-    names with "_"."""
+    """Return the names that are in `text`, but not in `names`. `text` is the text of a founding
+    document, `names` the content of the file NAMES. Names are members of structures, as
+    "STRUCTURE.MEMBER", and all words with an underscore."""
     members = names["members"]
     known = {name for part in names.values() for some in part.values() for name in some}
     found: list[str] = []
@@ -201,7 +204,8 @@ def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the errors of the page, and the unknown names of documents. Return 1 if there are any."""
+    """Print the errors of the page PAGE. `words` are paths of founding documents. A name in one of these documents is
+    also an error if the file NAMES does not have the name. Return 1 if there is an error, else 0."""
     names = tomllib.loads((ROOT / NAMES).read_text())
     wrong = check()
     for word in words:

@@ -209,7 +209,8 @@ def inputs() -> dict[str, bytes]:
 
 
 def encode(writes: Iterable[Write]) -> bytes:
-    """Encode register writes as an input of the fuzzer."""
+    """Return an input in the format of QEMU's generic fuzzer: an operation for each write, with SEPARATOR between the
+    operations."""
     return SEPARATOR.join(
         struct.pack("<BBBxxIQ", OP_WRITE, LONG, REGISTERS, 4 * register, value) for register, value in writes
     )

@@ -32,8 +32,9 @@ from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
-# Limits until the first line of output, by kernel. A debug guest is also silent at its end, for
-# about the same time, during kmemleak's scan.
+# Limits until the first line of output, by kernel. After this line, the limits between two results
+# apply. These limits also bound kmemleak's scan at the end of a debug guest: during the scan, the
+# guest prints nothing. The scan takes about as long as the boot.
 BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
 # Limits between two results of a program. These limits are longer than the limit of a case in the
@@ -127,7 +128,7 @@ class Watch:
 
     def __init__(self, speed: Speed, first: float, silent: float, fail_fast: bool = False) -> None:
         """`first` is the limit until the first output, `silent` the limit between two outputs, both in seconds on the
-        reference machine. With `fail_fast` wait() returns when the guest has printed the first failed case."""
+        reference machine. If `fail_fast` is True, wait() also returns when the guest has printed a failed case."""
         self.fail_fast = fail_fast
         self.limit = Limit(first, speed)
         self.silent = silent
@@ -147,7 +148,7 @@ class Watch:
         guest.wait(DUMP_SECONDS * self.limit.speed.scale())
 
     def failed(self, guest: Watched) -> bool:
-        """Return whether `fail_fast` is set and the guest has printed a failed case."""
+        """Return whether the run ends early, at a failed case."""
         return self.fail_fast and bool(FAILED.search(guest.output))
 
 

@@ -73,7 +73,7 @@ class Step:
 
 
 def pages() -> list[Path]:
-    """Return the pages whose commands run."""
+    """Return the files of the pages. The suite runs the commands of these pages."""
     return [DOCS / "first-hour.md", *sorted((DOCS / "howto").glob("*.md"))]
 
 
@@ -125,11 +125,12 @@ def _pattern(line: str) -> re.Pattern[str]:
 
 
 def lacks(expected: Sequence[str], output: str) -> str:
-    """Return the first part of an excerpt that the output does not have; empty if the output has the whole excerpt.
+    """Search the output of a script for an excerpt. Return the first part of the excerpt that is missing in the output;
+    "" if none is missing.
 
-    A line "..." of the excerpt stands for any number of lines, and "..." in a line for any text. The lines between two
-    such lines must follow each other in the output. The output may have more lines before and after the excerpt. Blanks
-    at the ends of lines do not count.
+    `expected` are the lines of the excerpt. Lines "..." divide the excerpt into parts, and stand for any number of
+    lines of output. The lines of a part must follow each other in the output. Within a line, "..." stands for any text.
+    The output may have more lines before and after the excerpt. Blanks at the ends of lines do not count.
     """
     printed = [line.rstrip() for line in output.splitlines()]
     at = 0
@@ -150,7 +151,7 @@ def lacks(expected: Sequence[str], output: str) -> str:
 
 
 class Tree:
-    """The copy of the checkout in which the scripts run."""
+    """The copy of the checkout. The scripts of the pages run in this copy."""
 
     def __init__(self, place: Path = PLACE, source: Path = ROOT) -> None:
         self.tree = place / "tree"
@@ -188,8 +189,8 @@ class Tree:
         self._git("clean", "-fdq")
 
     def run(self, step: Step, context: Context) -> tuple[int | None, str]:
-        """Run a script. Return its exit status (None: the time limit was reached), and what it printed. Processes that
-        the script has left are ended."""
+        """Run a script. Return its exit status (None: the time limit was reached), and what it printed. Then end
+        all processes of the script that still run."""
         output = self.tree.parent / "output"
         limit = Limit(step.seconds, context.speed)
         with output.open("wb") as file:
@@ -260,8 +261,8 @@ def _run_page(tree: Tree, page: Path, log: Path, context: Context) -> list[Case]
 
 
 def steps() -> list[build_steps.Step]:
-    """Return the steps to run before the pages: their results fill the cache, so that the builds in
-    the copy are short."""
+    """Return the build steps to run before the suite. The results of these steps fill the cache, so
+    that the pages' builds in the copy of the checkout are short."""
     return [qemu.build_qtest(), *guest_tests.steps("release"), *guest_tests.steps("debug")]
 
 

@@ -109,8 +109,8 @@ def matches(name: str, patterns: str) -> bool:
 
 
 def choose(names: Sequence[str], amds: str, wanted: str) -> list[str]:
-    """Return the tests that match the filter `wanted` and that AMD's filter selects or BESIDES
-    lists."""
+    """Return the tests to run, in the order of `names`. `amds` is AMD's filter and `wanted` the user's
+    filter, in the form that matches() takes. Tests in BESIDES must match only `wanted`."""
     return [name for name in names if (name in BESIDES or matches(name, amds)) and matches(name, wanted)]
 
 
@@ -248,7 +248,8 @@ def _log(results: Sequence[Result]) -> Path:
 def kfdtest(guest: Guest, choice: Choice) -> int:
     """Run the tests in guests with the options of `guest` and the rocm root file system. Print results and totals.
 
-    Returns 1 if a test of class A, B, C or ? failed, except a test of an SVM suite; else 0."""
+    Returns 1 if a test of a class in WANTED (A, B, C and "?") failed, else 0. Failed tests of the SVM suites do not
+    count."""
     guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()

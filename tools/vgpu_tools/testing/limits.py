@@ -82,8 +82,8 @@ def measure(children: Children) -> tuple[float, float]:
 
 
 def scale_of(emulated: float, native: float) -> float:
-    """Return how many times slower than the reference a host is, 1 to MOST. The arguments are the host's results of
-    `measure()`."""
+    """Return a host's slowdown compared with the reference machine: a factor from 1 (not slower) to MOST. The arguments
+    are the host's results of `measure()`, in seconds."""
     reference = budget.load().host
     return min(MOST, max(1.0, emulated / reference.emulated, native / reference.native))
 
@@ -99,9 +99,9 @@ class Speed:
         self._lock = threading.Lock()
 
     def scale(self, again: bool = False) -> float:
-        """Return how many times slower than the reference this host is, 1 to MOST. The first
-        call measures the speed. With `again`, a later call repeats the measurement, and the
-        larger factor counts."""
+        """Return this host's slowdown compared with the reference machine: a factor from 1 (not
+        slower) to MOST. The first call measures the speed. With `again`, a later call repeats
+        the measurement, and the larger factor counts."""
         with self._lock:
             if not self._scale or again:
                 self._scale = max(self._scale, scale_of(*measure(self._children)))
@@ -131,7 +131,7 @@ class Limit:
         return passed >= self.seconds * self.speed.scale(again=True)
 
     def __str__(self) -> str:
-        """Return the limit for messages: seconds on the reference machine, and this host's factor
-        if it is above 1."""
+        """Return the limit as text for a message: the seconds on the reference machine and, if
+        this host is slower, the host's factor."""
         scale = self.speed.scale()
         return f"{self.seconds:g} s" + (f" x {scale:.1f} (host speed)" if scale > 1 else "")

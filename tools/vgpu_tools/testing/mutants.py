@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu mutants: tests whether a pass catches the defects of tests/mutants.
+"""./vgpu mutants: tests whether the test suites catch the defects of tests/mutants.
 
-Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the
-demo. Then the suites run one by one until one fails; the suites that test the changed file come
-first. The worktree's ./vgpu runs the suites, with the tools of that commit; the suites' JUnit files
-give the verdict. Verdicts are kept in build/results/mutants.json by patch, commit and pass, so that
-an interrupted run continues after the last suite that passed.
+A mutant is a patch with one defect. The suites run in one of the PASSES: basic, full or changed.
+
+Each mutant is applied to a git worktree of HEAD (build/mutants/tree) and built. Then the demo
+(./vgpu demo) must succeed. Then the suites run one by one until a suite fails; the suites that test
+the changed file come first. The worktree's ./vgpu runs the suites, with the tools of that commit;
+the suites' JUnit files give the verdict. Verdicts are kept in build/results/mutants.json by patch,
+commit and pass, so that an interrupted run continues after the last suite that passed.
 """
 
 import contextlib
@@ -118,7 +120,7 @@ def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def suites_for(file: str, of: str) -> list[str]:
-    """Return the suites of the pass `of`, in the order in which they run on a mutant of `file`."""
+    """Return the suites that test a mutant of `file`, in the order in which the suites run. `of` is one of PASSES."""
     if of == CHANGED:
         chosen = changed.choose(changed.load(), [file]).suites - {STYLE}
         return [suite.name for suite in registry.SUITES if suite.name in chosen]
@@ -128,7 +130,7 @@ def suites_for(file: str, of: str) -> list[str]:
 
 
 def key(patch: str, commit: str, of: str) -> str:
-    """Return the key of a verdict in the file: a hash of patch, commit and pass."""
+    """Return the key of a verdict in mutants.json: a hash of the patch's text, the commit, and the pass `of`."""
     return fingerprint.of("mutant", patch, commit, of)
 
 
@@ -284,7 +286,8 @@ def check_room(*folders: Path) -> None:
 
 
 class Trial:
-    """The trial of one mutant in one pass: build, demo, and suites until one fails."""
+    """The trial of one mutant in one pass: the build, then ./vgpu demo, then the suites. The first failure ends the
+    trial."""
 
     def __init__(self, tree: Tree, store: Store, mutant: Mutant, verdict: Verdict) -> None:
         self.tree = tree

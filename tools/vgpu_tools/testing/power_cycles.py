@@ -46,7 +46,8 @@ def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) ->
 
 
 def check_cycles(repeat: int, kernel: str, append: str, environment: Environment) -> int:
-    """Run all rows, each case `repeat` times. Return 0 if every case passed; a skipped case counts as failed."""
+    """Run the tests of every row of the table, with `repeat` rounds of each case. The row "module reload" has RELOADS
+    times as many rounds. Return 0 if every case passed, else 1. A skipped case counts as failed."""
     Guest(kernel=kernel).prepare()
     context = Context(environment)
     RESULTS.mkdir(parents=True, exist_ok=True)

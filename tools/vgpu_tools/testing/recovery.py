@@ -104,7 +104,7 @@ def _table(rows: list[Line], repeat: int) -> None:
 
 
 class Campaign:
-    """Runs the rounds of all rows in a guest under load."""
+    """Injects each kind of failure (a row of the table, see Line) into a guest under load, in several rounds."""
 
     def __init__(self, machine: Machine, repeat: int) -> None:
         """The caller has started `machine`, which runs no command yet. Each row has `repeat` rounds."""
@@ -163,8 +163,8 @@ class Campaign:
 
 
 def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome:
-    """Run each row `repeat` times in a guest with the options of `guest`. `limit` is the limit of each wait, in
-    seconds.
+    """Start a guest with the options of `guest`, but with fixed sizes of VRAM and memory. Run `repeat` rounds of each
+    kind of failure (see Line). `limit` is the limit of each wait, in seconds.
 
     Raises MachineError if the guest does not come up, ends, or exceeds the limit.
     """

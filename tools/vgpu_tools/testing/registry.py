@@ -53,8 +53,8 @@ GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for sev
 
 
 def choose(names: Sequence[str], level: str) -> list[Suite]:
-    """Return the suites of these names, or without names all suites of a pass, in the registry's
-    order."""
+    """Return the suites of these names. If there are no names, return all suites of the pass
+    `level`. The result is in the registry's order. Raises Failure if a name is unknown."""
     known = {suite.name: suite for suite in SUITES}
     wanted = [one for name in names for one in GROUPS.get(name, (name,))]
     for name in wanted:

@@ -21,8 +21,9 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def gist(case: Case) -> str:
-    """Return one line about a failure: the sentence about the guest of the case, or the last line
-    of `why` if that line is a TAP comment, or the first line of `why`."""
+    """Return one line about a failed case. If `case.gist` is not empty, return `case.gist`, which
+    says how the guest failed. Otherwise return the last line of `case.why` if that line is a TAP
+    comment, else the first line of `case.why`."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 

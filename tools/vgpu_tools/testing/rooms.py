@@ -42,8 +42,8 @@ PROTOTYPE = re.compile(
 class Use:
     """A line of a source that includes or imports a file of the checkout, `target`.
 
-    `private` is a private name of `target` that the line uses. `others` are further files that the
-    name in the line can mean.
+    `private` is a private name of `target` that the line uses; "": none. If the name in an include
+    is ambiguous, `others` lists the further files that the name can mean.
     """
 
     file: str
@@ -54,7 +54,8 @@ class Use:
 
 
 def _blank(text: str, strings: bool) -> str:
-    """Return C text without comments and, with `strings`, without strings. Line numbers do not change."""
+    """Remove the comments from C text, and return the rest. If `strings` is set, also remove strings. The number of
+    lines does not change."""
 
     def blank(match: re.Match[str]) -> str:
         return " " + "\n" * match[0].count("\n") if strings or match[0][0] == "/" else match[0]
@@ -69,10 +70,16 @@ def _line(text: str, position: int) -> int:
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
     """Yield a C file's includes of files of the checkout.
 
-    The included file is searched in these folders: that of the C file (not for an include in angle
-    brackets), that of its section, those of the sections' prefixes, and the folder around OPEN. If
-    none of these folders has the file and the include names no folder, the use names all files of
-    the section with this name, because a build may have an include path for each folder.
+    The included file is searched in these folders, in this order:
+    - the folder of the C file, unless the include has angle brackets;
+    - the folder of the C file's section;
+    - if the included name begins with the prefix of a section: this section's folder, for the rest
+      of the name;
+    - the parent folder of OPEN.
+
+    If the search fails and the included name has no folder part, `target` and `others` of the Use
+    are all files with this name in the C file's section. A build may find any of these files,
+    because the build may have an include path for each folder.
     """
     room = rooms.of(file)
     section = room.section if room else None
@@ -120,8 +127,8 @@ def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
 
 
 def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield a Python file's imports of modules of the checkout, including imports in functions,
-    and the file's uses of private names of these modules."""
+    """Yield each import of a module of the checkout in a Python file, also imports inside functions.
+    Also yield each use of a private name of an imported module."""
     tree = ast.parse(text)
     modules: dict[str, str] = {}  # files of imported modules, by the names of the modules in this file
 
@@ -144,8 +151,8 @@ def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _declarations(file: str, text: str) -> Iterator[str]:
-    """Yield an error for each prototype and each extern in a .c file, because declarations of what
-    other files define belong to headers."""
+    """Yield an error for each prototype and each extern in a .c file. Both declare what another file
+    defines, and such a declaration belongs in a header."""
     code = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), _blank(text, strings=True))
     for match in re.finditer(r"\bextern\b", code):
         yield f"{file}:{_line(code, match.start())}: extern in a .c file: declare it in a header"

@@ -27,7 +27,8 @@ class Section:
 
     folder: str
     prefix: str
-    # Folders of the section's rooms outside the section's folder. `import NAME` searches them.
+    # Some rooms of this section may lie outside `folder`. These are the folders of such rooms.
+    # `import NAME` in a file of this section may mean a module in one of these folders.
     scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:
@@ -37,9 +38,13 @@ class Section:
 
 @dataclass
 class Room:
-    """A room: a folder. Its files may use the rooms in `allowed` or, with `everything`, all rooms of the section.
-    `faces` are the headers that other rooms may use; None: the room has no `face` line. `line` and `text` are the
-    number and the text of the room's line in the list."""
+    """A room: a folder with sources, defined by a line of rooms.txt. `line` and `text` are the number and the text of
+    this line.
+
+    The files of the room may use the rooms in `allowed`. If `everything` is set, the files may use all rooms of
+    `section`. `faces` are the headers in the room's `face` line, which other rooms may use. If rooms.txt has no `face`
+    line for the room, `faces` is None, and other rooms may use all headers that are not PRIVATE.
+    """
 
     name: str
     folder: str
@@ -80,7 +85,6 @@ def circle(arrows: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def twice(names: Iterable[str]) -> list[str]:
-    """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
@@ -190,8 +194,8 @@ class Rooms:
             self._room(line, text, section, folder[len(section.folder) + 1 :] if inside else f"/{folder}", allowed)
 
     def _faces(self, line: int, _: str, section: Section, name: str, words: str) -> None:
-        """Set the faces of a room from a `face` line. The line can name a header in a subfolder
-        with or without the subfolder."""
+        """Set the faces of a room from a `face` line. The line names a header of a subfolder by its
+        path in the room (SUBFOLDER/x.h), or only by its file name (x.h)."""
         room = self.rooms.get(section.path(name)) if name else None
         if not room:
             self._wrong(line, f"there is no room {name or 'before the colon'}")

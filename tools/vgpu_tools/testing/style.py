@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """make check: runs style and static checks, each by the tool that the upstream project uses.
 
-Files that have passed are not checked again. checkpatch leaves a marker (an empty file) in the
-cache for each source file that has passed. The static checks keep their build tree in the cache, in
-which make compiles only changed files and the files that include them.
+checkpatch and the static checks of the driver skip unchanged files that have passed. For
+checkpatch, the cache has a marker (an empty file) for each source file that has passed. For the
+static checks, the cache has a build tree. In this tree make compiles only changed files, and files
+that include a changed file.
 """
 
 import re
@@ -57,8 +58,9 @@ def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tupl
 
 
 def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[Path], cwd: Path) -> tuple[bool, str]:
-    """Run checkpatch (`script`: QEMU's or the kernel's) on the files without a marker.
-    checkpatch gets the names of the files relative to `cwd`."""
+    """Run checkpatch (`script`: QEMU's or the kernel's) on those of `files` that have no marker. A
+    marker shows that an unchanged file has passed. If all files pass, each gets a marker. checkpatch
+    gets the names of the files relative to `cwd`."""
     markers = {
         file: PASSED / fingerprint.of(script, flags, str(file.relative_to(cwd)), file)
         for file in files
@@ -91,7 +93,8 @@ def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
 
 def _device_style(log: Path, plan: Plan) -> tuple[bool, str]:
     script = sources.qemu().tree / "scripts/checkpatch.pl"
-    # Names are relative to qemu-device/, because checkpatch recognises tests by "tests/".
+    # Names are relative to qemu-device/, so that the names of tests begin with "tests/". In
+    # files with such names checkpatch allows more assertions of GLib.
     content, said = _checkpatch(log, script, ["--no-signoff"], _in_plan(plan, c_files(QEMU_DEVICE)), QEMU_DEVICE)
     patches = _in_plan(plan, sorted((QEMU_DEVICE / "patches").glob("*/*.patch")))
     if patches:  # checked as mails: each needs a Signed-off-by line
@@ -199,7 +202,8 @@ def _rooms(log: Path, _: Plan) -> tuple[bool, str]:
 
 
 def _founding(log: Path, _: Plan) -> tuple[bool, str]:
-    """Check that what docs/founding-documents.md names exists, and that the page has a row for each member."""
+    """Check docs/founding-documents.md: everything that the page refers to must exist, and each name in
+    tests/founding-documents.toml must have a row on the page."""
     wrong = founding.check(ROOT)
     said = "\n".join(wrong)
     with log.open("a") as file:
@@ -237,6 +241,7 @@ def _one(name: str, log: Path, plan: Plan) -> Case:
 
 
 def run(log: Path, plan: Plan, _: Context) -> list[Case]:
-    """Run all checks, AT_ONCE at a time."""
+    """Run all checks. Return a case for each check, in the order of CHECKS. Commands and their output are appended to
+    `log`. `plan.files` restricts only the checks by checkpatch."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(lambda name: _one(name, log, plan), CHECKS))

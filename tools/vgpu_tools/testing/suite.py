@@ -69,9 +69,9 @@ class Plan:
 class Suite:
     """A named set of tests.
 
-    The steps that `steps()` returns are built before `run` is called with the suite's log file, the plan and the
-    context. `lowest` is the smallest pass that has the suite. Suites with the same `beside` that follow each other in
-    the registry run at the same time; empty: the suite runs alone.
+    `steps()` returns the build steps that must be done before `run` is called. The arguments of `run` are the suite's
+    log file, the plan and the context. `lowest` is the smallest pass that has the suite. Successive suites in the
+    registry run at the same time if they have the same `beside`. A suite with an empty `beside` runs alone.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Suite:
     beside: str = ""
 
     def in_pass(self, level: str) -> bool:
-        """Return whether a pass has this suite."""
+        """Return whether this suite belongs to the pass `level`: BASIC, FULL or LONG."""
         order = (BASIC, FULL, LONG)
         return order.index(self.lowest) <= order.index(level)
 
@@ -97,7 +97,7 @@ class Outcome:
 
     @property
     def failed(self) -> list[Case]:
-        """The cases that failed."""
+        """The failed cases; skipped cases do not count as failed."""
         return [case for case in self.cases if case.outcome == "failed"]
 
 
@@ -111,12 +111,12 @@ class Report:
 
     @property
     def cases(self) -> list[Case]:
-        """All cases, in the order of the suites."""
+        """The cases of the suites that have run. With `fail_fast` these may be only some suites of the plan."""
         return [case for outcome in self.outcomes for case in outcome.cases]
 
     @property
     def failed(self) -> list[Case]:
-        """The cases that failed."""
+        """The failed cases of all suites. If there are any, ./vgpu test returns 1."""
         return [case for outcome in self.outcomes for case in outcome.failed]
 
     def count(self, outcome: str) -> int:

@@ -33,7 +33,7 @@ def run(output: Path, options: Options, words: Sequence[str]) -> int:
 
 
 def watch(output: Path, socket: Path | None, seconds: float) -> int:
-    """Write a timeline of the next `seconds` (0: until Ctrl-C) of a running guest's devices."""
+    """Trace the devices of a running guest for `seconds` (0: until Ctrl-C), and write the timeline to `output`."""
     path = qmp.find(socket)
     if "timestamp=on" not in Path(f"/proc/{qmp.pid(path)}/cmdline").read_text():
         said = "this QEMU writes no time stamps; a guest started with --qemu-args '-msg timestamp=on' does"

@@ -85,8 +85,8 @@ class Driver:
         self._services.setdefault(span.thread, []).append(span)
 
     def _vgpu_cam_ack(self, event: Event) -> None:
-        """Attach an acknowledgement to the thread's last service, because the repair of this
-        service covers the acknowledged fault."""
+        """Join the acknowledged fault with the last service of the same thread. In this service the
+        thread handled this fault, or repaired another fault and thereby also this fault."""
         self._idle[event.thread] = event.at
         fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
         if fault and event.thread in self._services:
@@ -130,7 +130,8 @@ class Driver:
         self.life.append(Span(event.at, event.at, LIFE[event.name], event.thread, event.who, pid, args=args))
 
     def around(self, span: Span) -> Span | None:
-        """Return the service of the same thread that contains the span, or None."""
+        """Return the service that contains the span: the same thread ran both, and the service lasted
+        for the whole time of the span. Return None if there is no such service."""
         services = self._services.get(span.thread, [])
         at = bisect_left(services, span.end, key=lambda service: service.end)
         return services[at] if at < len(services) and services[at].begin <= span.begin else None

@@ -102,12 +102,15 @@ class Axis:
         return self.plain(ticks) + self.offset
 
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
-        """Find the offset.
+        """Set the offset and its bounds.
 
-        The arguments are pairs of the host's time of one event and the guest's ticks of another. In `before` the host's
-        event is the cause of the guest's event; in `after` the guest's event is the cause of the host's. A write
-        reaches the device within microseconds; the worker of an interrupt runs much later. The offset is therefore set
-        to the upper bound, as if the fastest write took no time.
+        The arguments are pairs: the host's time of one event, and the guest's ticks of another event. In `before` the
+        host's event is the cause of the guest's event, so that each pair gives a lower bound (`low`). In `after` the
+        guest's event is the cause of the host's event, so that each pair gives an upper bound (`high`).
+
+        The offset is set to the upper bound, because the true offset is nearer to this bound: a write of the guest
+        reaches the device within microseconds, but the guest's worker runs long after an interrupt. If the lower bound
+        is above the upper bound, the offset is set to the lower bound (see wrong()).
         """
         self.low = max(at - self.plain(ticks) for at, ticks in before)
         self.high = min(at - self.plain(ticks) for at, ticks in after)
@@ -121,12 +124,14 @@ class Axis:
 
 
 def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
-    """Join the driver's `svm_fault` events with the device's `vgpu_fault`, by device and serial.
+    """Join each `svm_fault` event of the driver with the device's `vgpu_fault` event of the same fault. Yield pairs of
+    the device's event and the driver's event. `raised` has the device's events by serial.
 
-    After a reset a device repeats its serials. The driver's event contains the GPU's clock, from the interrupt entry.
-    The difference between the host's time of a fault and this clock is about the same for all faults, because both
-    clocks run at one rate. If several faults have the event's serial, the fault whose difference is nearest to the
-    usual difference is joined. No event is joined twice.
+    The two events of a fault have the same device, serial, page, VMID and kind of access. Several events of the device
+    may match one event of the driver, because a device repeats its serials after a reset. Then the times decide. The
+    device's event has the host's time. The driver's event has the time of the GPU's clock, from the interrupt entry.
+    Both clocks run at one rate, so that the difference of the two times is about the same for all faults. The match
+    with the difference nearest to this usual difference is joined. No event is joined twice.
     """
     found = []
     for event in received:

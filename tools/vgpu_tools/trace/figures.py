@@ -70,8 +70,8 @@ class Demo:
 
 @dataclass
 class Pressure:
-    """The numbers of the picture of migration under pressure. `rates` are values of each bin:
-    faults per ms, MiB per ms."""
+    """The numbers of the picture "pressure": faults and migrations while programs use more memory
+    than the VRAM has. Each list in `rates` has a value for each bin: faults per ms, or MiB per ms."""
 
     phases: list[Part]
     bin_ms: int
@@ -82,8 +82,8 @@ class Pressure:
 
 @dataclass
 class Group:
-    """The latencies of a group of faults. `parts` has the median durations of the sections of a
-    latency that PARTS names."""
+    """The latencies of a group of faults. A latency has three sections, see PARTS. `parts` has the
+    median duration of each section."""
 
     name: str
     counts: list[int]  # number of faults in each bin
@@ -94,7 +94,7 @@ class Group:
 
 @dataclass
 class Latency:
-    """The numbers of the picture of the faults' latency, from raise to replay."""
+    """The numbers of the picture "fault-latency". The latency of a fault is the time from raise to replay."""
 
     edges: list[float]
     parts: tuple[str, ...]
@@ -103,7 +103,7 @@ class Latency:
 
 
 def _memory(events: Iterable[Event], place: Callable[[int], float]) -> Memory:
-    """Return the samples of the memory in use that a run has written to the trace. Of successive
+    """Return the memory in use, from the samples that a run has written to the trace. Of successive
     equal samples only the first and the last are kept. `place` converts a time to ms on the
     axis."""
     memory = Memory()
@@ -139,8 +139,8 @@ def _ms(ns: int) -> float:
 
 
 def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part]]:
-    """Return the start of the first step in ns, the parts, and the steps in the demo's output. `lines` are pairs of a
-    time in ns and a line."""
+    """Find the parts and the steps of the demo in its output. `lines` has each line of the output with the time (ns)
+    when the line arrived. Return the time (ns) when the first step starts, the parts, and the steps."""
     titles: dict[str, str] = {}
     rows: list[tuple[str, str, int, int]] = []  # name, title, begin and end in ns
     for at, line in lines:
@@ -219,8 +219,9 @@ def _phases(events: Iterable[Event]) -> tuple[int, list[Part]]:
 
 
 def pressure(sides: Sides) -> Pressure:
-    """Return the faults, the migrations and the memory in use over time. The run must have marked
-    its phases and samples of the memory in use."""
+    """Return the faults, the migrations and the memory in use over time. Raises Failure if no fault was
+    raised during the phases of the run. Also raises Failure if the trace lacks what the run writes:
+    marks of its phases, the mark PHASES_END, the size of VRAM, or samples of the memory in use."""
     zero, phases = _phases(sides.events)
     length = phases[-1].end
     width = next((one for one in BIN_WIDTHS if length / one <= BINS), BIN_WIDTHS[-1])
@@ -280,7 +281,8 @@ def cuts(fault: Fault) -> list[float] | None:
 
 
 def _group(name: str, found: list[list[float]], first: int, number: int) -> Group:
-    """Return a group with the latencies `found`, counted in `number` bins; `first` is the number of the first bin."""
+    """Return the group `name` of the latencies `found`. Each latency is the list of the durations of its sections. The
+    group counts the latencies in `number` successive bins, which begin with the bin `first` (see _bin())."""
     totals = sorted(map(sum, found))
     counts = [0] * number
     for total in totals:

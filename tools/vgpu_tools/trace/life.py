@@ -2,7 +2,7 @@
 """Computes the numbers of the picture svm-life (./vgpu pictures): how SVM's state of a process is
 created and torn down.
 
-`life()` takes the recording of `vgpu-svm-life`, a program with two ranges, A and B, that marks its steps in the trace.
+`life()` takes the recording of `vgpu-svm-life`. This program has two ranges, A and B, and marks its steps in the trace.
 The picture has two panels: the first ends with the first copy; the second begins with the munmap of B and ends when the
 driver frees the process. Times are in microseconds from the start of the panel.
 """
@@ -46,7 +46,7 @@ NOTIFIED = {0: "munmap", 5: "exit", 6: "migration"}  # by enum mmu_notifier_even
 
 @dataclass(frozen=True)
 class Mark:
-    """An event: its time, its lane, and its text in the picture."""
+    """An event in the picture. In a panel, `at` is in us from the panel's start; in _Run, in ns since 1970."""
 
     at: float
     lane: str
@@ -75,7 +75,8 @@ class Panel:
 
 @dataclass
 class Life:
-    """The numbers of the picture svm-life: SVM's state at creation and at teardown."""
+    """The numbers of the picture svm-life. The first panel shows how the SVM state of a process is created, the second
+    panel how this state is torn down."""
 
     lanes: tuple[str, ...]
     panels: list[Panel]
@@ -142,7 +143,6 @@ class _Run:
         return self.ranges.get(_pages(event), "a range").removeprefix("range ")
 
     def _faults(self) -> Iterator[Fault]:
-        """Yield the repaired faults of the process that were replayed."""
         for fault in self.sides.device.faults:
             if fault.pasid == self.pasid and fault.replayed and fault.service and fault.service.name == REPAIRED:
                 yield fault

@@ -16,8 +16,8 @@ from vgpu_tools.trace.timeline import Sides
 
 @dataclass
 class OneFault:
-    """The numbers of the picture one-fault. `clock` is the precision with which the clocks of
-    device and driver are joined."""
+    """The numbers of one picture, which has the name "one-fault". Times are in us. `clock` is the
+    precision with which the clocks of device and driver are joined."""
 
     serial: int
     access: str
@@ -34,9 +34,9 @@ class OneFault:
 
 
 def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
-    """Return the latency, the fault and the migration of each repaired fault whose service migrated memory to VRAM,
-    sorted by latency. If a service answered several faults, only the fault whose serial the service reports is
-    returned."""
+    """Return tuples of latency, fault and migration, sorted by latency. There is a tuple for each repaired fault whose
+    service migrated memory to VRAM. A service can answer several faults, but reports the serial of one fault only:
+    leave out the other faults."""
     migrations = {
         id(service): span
         for span in sides.driver.migrations

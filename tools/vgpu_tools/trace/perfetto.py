@@ -50,7 +50,9 @@ class Timeline:
         self._threads.setdefault((process, thread), []).append(piece)
 
     def write(self, path: Path) -> None:
-        """Write the timeline to a file."""
+        """Write the timeline to a file, which is replaced if it exists. Slices of a process are left
+        out if process() was not called for the process. Raises OSError if the file cannot be
+        written."""
         trace = Trace()
         steps: list[tuple[int, int, TracePacket]] = []
         uuid = 0
@@ -110,8 +112,8 @@ class _Lane:
 
 
 def _lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
-    """Divide slices into lanes so that the slices of a lane nest. A slice that overlaps a slice
-    of one lane without nesting in that slice goes to the next lane."""
+    """Divide slices into lanes. Two slices of a lane either nest or do not overlap. Each slice goes
+    to the first lane that can take the slice; if there is none, a lane is added."""
     lanes: list[_Lane] = []
     for piece in sorted(slices, key=lambda each: (each.begin, -each.end)):
         if not any(lane.take(piece) for lane in lanes):

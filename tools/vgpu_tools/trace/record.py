@@ -20,7 +20,7 @@ from vgpu_tools.guest.options import Options
 from vgpu_tools.guest.result import Result
 
 PORT = "vgpu.trace"
-# A line that a command in the guest writes to this file becomes an event "tracing_mark_write" of the recording.
+# A command in the guest can write lines to this file. Each line becomes an event "tracing_mark_write" of the recording.
 MARKER = "/sys/kernel/tracing/instances/vgpu/trace_marker"
 BUFFER_KIB = 16384  # buffer of each processor of the guest; holds about 200,000 events
 # Enable only the events that the timeline needs, because each enabled event costs time in the

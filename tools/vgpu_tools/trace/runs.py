@@ -2,8 +2,8 @@
 """Records the runs that the pictures of the documentation show (./vgpu pictures): the demo, memory
 under pressure, many faults, and the life of two SVM ranges.
 
-`take()` records each run in a new guest. From the recordings figures.py, life.py and one_fault.py
-compute the numbers of the pictures, which `take()` writes as JSON.
+`take()` records each run in a new guest. The modules figures, life and one_fault compute the numbers
+of the pictures from the recordings. `take()` writes these numbers as JSON.
 """
 
 import json
@@ -132,7 +132,8 @@ def _run(workload: Workload, environment: Environment) -> Recorded:
 
 
 def facts(accelerator: str, runs: dict[str, Recorded]) -> dict[str, object]:
-    """Return the facts for the captions: command, commit, date, machine, precision of the clocks, and doubts."""
+    """Return the facts for the captions: command, commit, date, machine, precision of the clocks, and the
+    inconsistencies that were found in the recordings (doubts)."""
     commit = output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"]).strip() or "unknown"
     if output_of(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"]).strip():
         commit += " and changes"

@@ -67,7 +67,8 @@ def join(recording: Recording) -> Sides:
 
 
 def make(recording: Recording) -> Outcome:
-    """Make the timeline of a recording, with the counts of its events and the doubts."""
+    """Make the timeline of a recording. Return the timeline, the counts of the recording's events, and the
+    inconsistencies that were found in the recording (doubts)."""
     sides = join(recording)
     faults = sides.device.faults
     outcome = Outcome(
@@ -138,9 +139,9 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 
 
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
-    """Add a doubt for each effect that comes before its cause. A stale fault that is replayed
-    before its service adds no doubt, because the repair of another fault covered the stale
-    fault."""
+    """Add a doubt for each effect that comes before its cause. A replay before the fault's
+    service is a doubt only if this service repaired the fault. Otherwise (for example if the fault
+    is stale) the repair of another fault can have caused the replay."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:

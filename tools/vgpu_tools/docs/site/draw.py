@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws sequences and bit fields in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...` reads a JSON object from
-standard input, which maps names of files to sources, and writes a JSON object that maps the same names to pictures in
-SVG.
+"""Draws sequence diagrams and bit fields in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`.
 
-The scripts are Mermaid and WaveDrom. The source of a sequence is Mermaid's text, that of bit fields is the list that
-vgpu_tools.docs.bits.words() returns.
+Standard input is a JSON object. Its keys are file names, and each value is the source of a picture. Standard output is
+a JSON object with the same keys. Its values are the pictures, as SVG.
+
+The scripts are Mermaid and WaveDrom. The source of a sequence diagram is Mermaid's text. The source of bit fields is
+the list that vgpu_tools.docs.bits.words() returns.
 """
 
 import json

@@ -77,8 +77,9 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row of the mark at the `end` ("begin" or "end") of a bar, or `outside` if there is
-    no mark, because the panel does not contain this end."""
+    """Return the row of one end of a bar. `end` says which end: "begin" or "end". If a mark on the
+    bar's lane has the time of this end, return the row of this mark. Otherwise, the panel does not
+    contain this end: return `outside`."""
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
 
