@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program uses more BOs than VRAM holds, in several processes. Catches: contents
- * are lost in a move; usage counters drift; an eviction deadlocks or skips a BO; BOs
- * are evicted while another process's queue uses them.
+ * This program uses more BOs than VRAM holds, in several processes. Catches: contents are lost in a
+ * move; usage counters drift; an eviction deadlocks or skips a BO; one process evicts BOs of
+ * another process although queues of the other process still use them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -127,7 +127,10 @@ static void owner_end(struct owner *o)
 	      "a process ended with status 0x%x", status);
 }
 
-/* Three processes use 60 % of VRAM each, one after the other. */
+/*
+ * Three processes have BOs of 60 % of VRAM each, all at the same time. The processes use their BOs
+ * in turn, so that each process evicts BOs of the others.
+ */
 static void overcommit(void)
 {
 	struct owner o[3];
@@ -254,13 +257,14 @@ enum { WORKERS = 4, WORKER_BOS = 3 };
 
 /**
  * struct work - state that all workers share
+ * @queues: number of workers that have a queue
  * @ready: number of workers that are ready
  * @enough: number of workers that have done WORK_JOBS jobs
  * @jobs: number of jobs of each worker
  * @longest_ns: longest job of each worker, in ns
  */
 struct work {
-	uint32_t ready;
+	uint32_t queues, ready;
 	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };
 
@@ -276,7 +280,7 @@ static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 	OK(vg_fill_check(stage, WORK_PIECE, (uint32_t)n));
 }
 
-/* Do jobs until each worker has done WORK_JOBS jobs. */
+/* Do jobs until even the slowest of the workers has done WORK_JOBS jobs. */
 static void worker_main(struct work *w, int me, uint64_t bytes)
 {
 	struct vg_bo bo[WORKER_BOS] = { 0 }, stage = { 0 };
@@ -286,9 +290,15 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
 	OK(vg_bo_create(&vg, gpu, WORK_PIECE, VG_GTT, &stage));
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	/*
+	 * All workers have queues before one of them allocates VRAM. So the allocations that find
+	 * VRAM full have to evict a process with queues. In the other order, VRAM may be full
+	 * before the first queue exists, and the creation of a queue accepts GTT for the BOs.
+	 */
+	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)
 		OK(vg_bo_create(&vg, gpu, bytes, VG_VRAM, &bo[i]));
-	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	tap_meet(&w->ready, WORKERS);
 	last = vg_now();
 	for (n = 0; __atomic_load_n(&w->enough, __ATOMIC_SEQ_CST) < WORKERS;) {
@@ -425,8 +435,8 @@ static void hold(int ready)
 }
 
 /*
- * Evict GTT while processes with queues restore their BOs. Catches: the eviction continues
- * as long as BOs are restored, and ignores signals.
+ * Evict GTT (by a read of a debugfs file) while processes with queues restore their BOs. Catches:
+ * the eviction does not end as long as processes restore BOs; a signal does not end the eviction.
  */
 static void emptying_ends(void)
 {
