@@ -187,12 +187,16 @@ err_kfd:
 module_init(vgpu_module_init);
 
 /*
- * Two callbacks of this module may have done their work, but not yet returned to their
- * callers: vgpu_job_destroy(), which drm_sched calls on the system's workqueue for a job of
- * a killed entity, and kfd_process_free_notifier(). Neither callback sleeps before it
- * returns, but both may be preempted. synchronize_rcu() does not wait for a preempted task;
- * synchronize_rcu_tasks() does. (A kernel with preemption has RCU tasks if it has ftrace,
- * kprobes or BPF.)
+ * The module's code is freed after this function. Two callbacks of this module may have done
+ * their work, but not yet returned to their callers:
+ *
+ * - vgpu_job_destroy(), which drm_sched calls on the system's workqueue for a job of a killed
+ *   entity
+ * - kfd_process_free_notifier()
+ *
+ * Neither callback sleeps before it returns, but both may be preempted. synchronize_rcu() does
+ * not wait for a preempted task; synchronize_rcu_tasks() does. (A kernel with preemption has
+ * RCU tasks if it has ftrace, kprobes or BPF.)
  */
 static void __exit vgpu_module_exit(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Properties of an MI210 that topology and INFO ioctls report, because user-space libraries
- * size their work by these values. The modelled device itself has no shaders.
+ * size their work by these values. The modelled device itself executes no shaders.
  */
 #ifndef VGPU_CHIP_H
 #define VGPU_CHIP_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * struct vgpu_device: the DRM device, and a pointer to the state of each folder.
+ * struct vgpu_device: the DRM device, and pointers to the state of the driver's parts. The
+ * source of each part is in a folder of its own.
  *
  * vgpu_pci_probe() initialises the folders from hw/ up to kfd/. The init function of a
  * folder allocates its structure with drmm_kzalloc() before it registers a drmm action that
@@ -54,12 +55,12 @@ struct vgpu_device {
 };
 
 /**
- * to_vgpu() - get the struct vgpu_device of a DRM device
- * @drm: DRM device of this driver
+ * to_vgpu() - get the driver's structure of a GPU
+ * @drm: DRM device of this driver; the function cannot detect a device of another driver
  *
  * Context: any.
  *
- * Return: the structure that embeds @drm.
+ * Return: the structure, which lives as long as @drm.
  */
 static inline struct vgpu_device *to_vgpu(struct drm_device *drm)
 {

@@ -7,20 +7,19 @@
 #define VGPU_STATS_H
 
 enum vgpu_counter {
-	VGPU_STAT_FAULTS_RETRY,		/* retry faults; a repeated IH entry does not count */
+	VGPU_STAT_FAULTS_RETRY,		/* retry faults, without IH entries that repeat a fault */
 	VGPU_STAT_FAULTS_NORETRY,	/* no-retry faults from the IH ring */
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that cannot be repaired; they stop queues */
 	VGPU_STAT_CAM_ACKS,
 	VGPU_STAT_CAM_STALLS,		/* queue evictions because faults kept the CAM full */
-	VGPU_STAT_INVALIDATIONS,	/* TLB flushes, by CPU or job; one for each VMID and hub */
+	VGPU_STAT_INVALIDATIONS,	/* TLB flushes by CPU or job, counted per VMID and hub */
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
-	/* bytes written to update page tables: PTEs by the CPU, or packets for SDMA */
-	VGPU_STAT_PT_BYTES,
+	VGPU_STAT_PT_BYTES,		/* page-table updates: bytes of PTEs or of SDMA packets */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work due to too many waits */
+	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work: too many calls wait */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM pages migrated to VRAM */
 	VGPU_STAT_PAGES_TO_SYSTEM,	/* SVM pages migrated to system memory */
 	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages in another GPU's VRAM, mapped by this GPU */
@@ -37,7 +36,7 @@ enum vgpu_counter {
 	VGPU_STAT_RECOVERY_FAILURES,	/* recoveries that failed, so all engines are given up */
 	VGPU_STAT_JOBS_RERUN,		/* jobs pending when a recovery restarts their ring */
 	VGPU_STAT_JOBS_BY_CPU,		/* jobs that the CPU executed instead of an engine */
-	VGPU_STAT_JOBS_FAILED,		/* jobs that ended with an error */
+	VGPU_STAT_JOBS_FAILED,		/* failed jobs of the kernel's SDMA rings */
 	VGPU_STAT_QUEUES_STOPPED,	/* SDMA user queues that a recovery stopped for good */
 	VGPU_STAT_POISONED,		/* processes stopped because they read poisoned memory */
 	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */

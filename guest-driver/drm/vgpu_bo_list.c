@@ -26,7 +26,7 @@ static void bo_list_free(struct kref *ref)
 }
 
 /**
- * vgpu_bo_list_put() - drop a reference to a list
+ * vgpu_bo_list_put() - drop a reference; the last drop also drops the references to the BOs
  * @list: list, or NULL
  */
 void vgpu_bo_list_put(struct vgpu_bo_list *list)
@@ -127,8 +127,9 @@ void vgpu_bo_list_free_all(struct vgpu_file *vf)
 }
 
 /*
- * Replace the list *@handle or, if *@handle is 0, store @list with a new handle. The function takes
- * over the caller's reference on @list, even if it returns an error.
+ * Replace the list with the handle *@handle by @list. If *@handle is 0, store @list with a new
+ * handle, and set *@handle to it. The function takes over the caller's reference on @list, even if
+ * the function returns an error.
  */
 static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
 			   u32 *handle)
@@ -156,7 +157,7 @@ static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
  * vgpu_bo_list_ioctl() - DRM_AMDGPU_BO_LIST
  * @drm: DRM device
  * @data: union drm_amdgpu_bo_list
- * @file: file of the handles and lists
+ * @file: file that has the handles of the BOs and of the lists
  *
  * Return: 0; -EINVAL for an unknown operation or too many BOs; -ENOENT for an unknown BO or, with
  * UPDATE, an unknown list; -EFAULT, -ENOMEM. DESTROY of an unknown list is no error.

@@ -5,8 +5,8 @@
  *
  * The job's finished fence is added to the reservations of all BOs that the job names, so that no
  * such BO is moved while the job runs. The fence is also added to the reservation of the file
- * (vgpu_file.root), so that no mapping of the file is removed while the job runs. The job waits
- * for:
+ * (vgpu_file.root), so that no GPU mapping in the file's address space is removed while the job
+ * runs. The job waits for:
  *
  *	the KERNEL fences of its BOs, and the last page table update;
  *	other fences of its BOs, unless a job of the same file added the fence, or the BO
@@ -98,10 +98,11 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * If an earlier job of the file may be running, wait for clears and copies of the BOs. After this
- * wait vgpu_vm_update_moved() writes the page-table entries of the BOs. The earlier job uses the
- * same page tables, and must not access memory that is still to be cleared or copied. The new job
- * itself does not need this wait, since it depends on the KERNEL fences.
+ * If an earlier job of the file may be running, wait for clears and copies of the BOs. The earlier
+ * job uses the same page tables. So it can access the BOs' memory as soon as
+ * vgpu_vm_update_moved() has written the page-table entries of the BOs, but must not access memory
+ * that is still to be cleared or copied. The new job itself does not need this wait, since it
+ * depends on the KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -209,8 +210,8 @@ static int cs_sync(struct vgpu_cs *cs)
 				   AMDGPU_GEM_CREATE_EXPLICIT_SYNC;
 		ret = cs_sync_to(cs, gem->resv, explicit);
 		/*
-		 * A move of the BO may have used a fence slot of cs_lock_each(). Reserve a slot
-		 * again.
+		 * A move of the BO may have used a fence slot that cs_lock_each() has reserved.
+		 * Reserve a slot again.
 		 */
 		if (!ret)
 			ret = dma_resv_reserve_fences(gem->resv, 1);
@@ -305,9 +306,10 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * If VRAM has no room, try again with GTT, and with a new ticket. The old ticket may be
-	 * unusable: TTM 6.12 may report a lack of room when the reservation of a BO failed with
-	 * -EDEADLK, and after -EDEADLK a ticket cannot be used.
+	 * If VRAM has no room, try again with a new ticket and with cs_place_no_evict(), which uses
+	 * GTT for BOs that find no room. The old ticket may be unusable: TTM 6.12 may report a lack
+	 * of room when the reservation of a BO failed with -EDEADLK, and after -EDEADLK a ticket
+	 * cannot be used.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)
@@ -368,9 +370,9 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		if (ret)
 			return -ERESTARTSYS;
 		/*
-		 * Wait with va_lock held, so that no other thread can submit before this job is
-		 * pushed. So when the fence of this job is stored in vgpu_ctx_ring.fences, it
-		 * replaces the fence of a finished job.
+		 * The fence of this job will replace an older fence in vgpu_ctx_ring.fences. Wait
+		 * until the job of the older fence is done. va_lock is held until this job is
+		 * pushed, so that no other thread submits a job and replaces the older fence first.
 		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)

@@ -53,7 +53,7 @@ struct vgpu_cs_chunk {
  * @user_fence_mc: address of that byte in VMID 0; valid once the BO is placed
  * @signals: syncobjs to signal, or NULL
  * @num_signals: number of @signals
- * @exec: reservations of the BOs and of the file
+ * @exec: reservations of the BOs and of vgpu_file.root
  */
 struct vgpu_cs {
 	struct vgpu_file *vf;

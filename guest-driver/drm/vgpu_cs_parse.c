@@ -324,10 +324,10 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * @in: arguments of the ioctl
  *
  * Context: no locks are held, and the caller is not in a section of drm_dev_enter(): the function
- * may wait for user space.
+ * may wait until user space submits a timeline point.
  *
- * Return: 0; -EINVAL for invalid arguments; -ENOENT for an unknown BO, list or syncobj; -EFAULT;
- * -ENOMEM; -ERESTARTSYS; -ETIME if a timeline point to wait for was not submitted in five
+ * Return: 0; -EINVAL for invalid arguments; -ENOENT for an unknown BO, BO list or syncobj; -EFAULT;
+ * -ENOMEM; -ERESTARTSYS; -ETIME if user space did not submit the timeline point within five
  * seconds; the error of an earlier job of the ring.
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)

@@ -166,9 +166,9 @@ u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
 
 /*
- * Look up the fences of @n jobs, but stop at the first job that is done and whose fence the context
- * has dropped. Return the number of fences found, which is less than @n if the function stopped at
- * such a job. If a look-up fails, return its error.
+ * Look up the fences of @n jobs for wait_any(). If the context has already dropped the fence of a
+ * job, this job is done, so no wait is needed and the function stops. Return the number of fences
+ * found, which is less than @n if the function stopped. If a look-up fails, return the error.
  */
 static int wait_find_all(struct vgpu_file *vf,
 			 const struct drm_amdgpu_fence *users, u32 n,
@@ -322,7 +322,7 @@ static int fence_to_syncobj(struct drm_file *file, struct dma_fence *fence,
  * @file: file of the context
  *
  * Return: 0; -EINVAL for an unknown context, ring, job number or kind of handle; the error of
- * the ring's last job; -EMFILE, -ENOMEM.
+ * the ring's last job, even if @data names an earlier job; -EMFILE, -ENOMEM.
  */
 int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
 			       struct drm_file *file)

@@ -346,7 +346,7 @@ int vgpu_ctx_ring(struct vgpu_ctx *ctx, u32 ip, u32 instance, u32 ring,
 }
 
 /**
- * vgpu_ctx_fence() - return the finished fence of a job
+ * vgpu_ctx_fence() - return a job's fence, which is drm_sched_fence.finished
  * @ctx: context
  * @ring: ring of @ctx
  * @seq: number of the job, or ~0 for the last job
@@ -409,10 +409,10 @@ u64 vgpu_ctx_next_seq(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring)
 }
 
 /**
- * vgpu_ctx_add_fence() - keep the finished fence of a new job
+ * vgpu_ctx_add_fence() - keep the fence of a new job
  * @ctx: context
  * @ring: ring of @ctx
- * @fence: finished fence; a reference is taken
+ * @fence: drm_sched_fence.finished of the job; a reference is taken
  *
  * Return: the job's number.
  */

@@ -22,9 +22,9 @@
 #include "vgpu_sched.h"
 
 /**
- * struct vgpu_handle - a BO that a file has handles of
+ * struct vgpu_handle - the handles of one BO in a file
  * @node: node in vgpu_file.handles
- * @always_link: link in vgpu_file.always, or empty
+ * @always_link: link in vgpu_file.always; empty unless the BO is VM_ALWAYS_VALID
  * @bo: BO, to which the handles hold references
  * @n: number of handles
  */
@@ -123,8 +123,8 @@ int vgpu_file_vm(struct vgpu_file *vf)
 }
 
 /*
- * Implements kfd_render_ops.acquire. The file belongs to the process until the file is closed,
- * and cannot submit jobs.
+ * Implements kfd_render_ops.acquire. The file belongs to the KFD process with @pasid until the file
+ * is closed. Such a file cannot submit jobs.
  */
 static int file_acquire(struct drm_file *file, u16 pasid)
 {
@@ -172,10 +172,10 @@ int vgpu_file_wait_idle(struct vgpu_file *vf, bool interruptible)
 }
 
 /**
- * vgpu_file_busy() - whether a job of the file is not done
+ * vgpu_file_busy() - look for pending or running jobs of a file
  * @vf: file with an address space
  *
- * Return: true if a job is not done.
+ * Return: true if any job of @vf is not done.
  */
 bool vgpu_file_busy(struct vgpu_file *vf)
 {
@@ -330,7 +330,7 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 }
 
 /**
- * vgpu_file_close_bo() - count a closed handle of a file
+ * vgpu_file_close_bo() - subtract a closed handle from the count of a BO's handles in a file
  * @gem: BO
  * @file: file
  *
@@ -421,8 +421,8 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
  * vgpu_file_stop_jobs() - free the contexts of a file before its handles are closed
  * @file: file that is about to be closed
  *
- * Waits until the file's jobs have started (see vgpu_ctx_put()). If the wait ends early, a job that
- * has not started does not run: it ends with -ESRCH.
+ * Waits until the file's jobs have started. A fatal signal or a time limit may end the wait early
+ * (see vgpu_ctx_put()). Then a job that has not started does not run: it ends with -ESRCH.
  *
  * Context: sleeps.
  */

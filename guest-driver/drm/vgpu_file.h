@@ -50,7 +50,7 @@
  */
 struct vgpu_file {
 	struct vgpu_device *vdev;
-	struct mutex lock;	/* protects handles, contexts, lists */
+	struct mutex lock;	/* protects handles, ctxs and lists */
 	struct vgpu_vm *vm;
 	u16 pasid;
 	u16 kfd_pasid;
@@ -88,7 +88,7 @@ struct vgpu_ctx_ring {
  * @resets_seen: number of recoveries that QUERY_STATE has reported; protected by vgpu_file.lock
  * @rcu: frees the context after an RCU grace period. When the last reference is dropped, the fence
  *       callback drm_sched_entity_wakeup() may still be running and reading @ring. The grace period
- *       ends after the callback
+ *       does not end before the callback, because the callback runs with a spinlock held
  */
 struct vgpu_ctx {
 	struct kref ref;

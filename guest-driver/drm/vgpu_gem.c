@@ -32,8 +32,8 @@
 				 AMDGPU_GEM_CREATE_DISCARDABLE)
 
 /*
- * Create a BO. If VRAM has no room, the BO gets GTT as second domain. @root is the GEM object
- * whose reservation the BO shares, or NULL.
+ * Create a BO. If user space requested only VRAM and VRAM has no room, try again with both domains,
+ * VRAM and GTT. @root is the GEM object whose reservation the BO shares, or NULL.
  */
 static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 			      const struct drm_amdgpu_gem_create_in *in,
@@ -57,7 +57,10 @@ static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 		params.domain |= AMDGPU_GEM_DOMAIN_GTT;
 		ret = vgpu_bo_create(vdev, &params, out);
 	}
-	/* GEM_OP reports the domains that user space requested, even if it requested none. */
+	/*
+	 * GEM_OP reports the domains that user space requested. If user space requested none,
+	 * remove the default (CPU) from the report.
+	 */
 	if (!ret && !in->domains)
 		(*out)->domains = 0;
 	return ret;
@@ -69,8 +72,9 @@ static int vgpu_gem_create_bo(struct vgpu_device *vdev,
  * @data: union drm_amdgpu_gem_create
  * @file: file that gets the handle
  *
- * Return: 0; -EINVAL for an invalid size, alignment, domain or flag; -ENOMEM, also for on-chip
- * memory, which the device does not have; -ENOSPC; -ERESTARTSYS.
+ * Return: 0; -EINVAL for an invalid size, alignment, domain or flag; -ENOMEM if memory is used up,
+ * or for a domain of on-chip memory (GDS, GWS, OA), which the device does not have; -ENOSPC if no
+ * handle or no PASID is free; -ERESTARTSYS if a signal interrupted a wait.
  */
 int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 			  struct drm_file *file)
@@ -293,8 +297,8 @@ put:
  * vgpu_gem_timeout() - convert a deadline to a timeout
  * @deadline: CLOCK_MONOTONIC in ns; a value that is negative as s64 means no deadline
  *
- * The timeout may end before the deadline, because jiffies may advance by several ticks at
- * once. So the caller calls the function again after the timeout.
+ * The timeout may end before the deadline, because jiffies may lag behind the clock and then
+ * advance by several ticks at once. So the caller calls the function again after the timeout.
  *
  * Return: timeout in jiffies, or 0 after the deadline.
  */

@@ -152,8 +152,9 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 	if (ret)
 		return -ERESTARTSYS;
 	/*
-	 * A concurrent close of the last handle either has removed the handle already, or takes
-	 * va_lock after this function and removes the new mapping.
+	 * A concurrent close of the last handle removes the handle, then takes va_lock, and removes
+	 * the BO's mappings. So either this test finds no handle, or the close removes the new
+	 * mapping after this function.
 	 */
 	if (bo && !vgpu_file_has_bo(vf, bo))
 		ret = -ENOENT;

@@ -28,8 +28,9 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
 	/*
-	 * A concurrent close of the last handle either has removed the handle already, or takes
-	 * kfd_process.mutex after this function and removes the new mapping.
+	 * A concurrent close of the last handle removes the handle, then takes kfd_process.mutex,
+	 * and removes the BO's mappings. The caller of this function holds the mutex. So either
+	 * this test finds no handle, or the close removes the new mapping after this function.
 	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;
@@ -71,8 +72,8 @@ int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 		return ret;
 	p = pdd->process;
 	/*
-	 * The caller may be another process that shares the file, so take a reference on the KFD
-	 * process's mm, which the locks of SVM need.
+	 * The caller may be another process that shares the file. So take a reference on the KFD
+	 * process's mm, because SVM takes the mmap_lock of this mm.
 	 */
 	if (!mmget_not_zero(p->mm))
 		goto unref;

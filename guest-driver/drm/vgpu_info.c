@@ -293,7 +293,7 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
  * vgpu_info_ioctl() - DRM_AMDGPU_INFO
  * @drm: DRM device
  * @data: struct drm_amdgpu_info
- * @file: file of the caller; the reply to GPUVM_FAULT is the file's last fault
+ * @file: file of the caller; the reply to GPUVM_FAULT is the last fault of the file's jobs
  *
  * Writes at most return_size bytes.
  *

@@ -69,9 +69,9 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from the address space that has it, preferably from one that has not reserved
- * the VMID. Returns a fence to wait for if no VMID is idle, otherwise NULL. The caller holds
- * vmid_lock.
+ * Take an idle VMID from an address space that has not reserved it. Take a reserved VMID only if
+ * all VMIDs that address spaces have are reserved. Returns a fence to wait for if none of these
+ * VMIDs is idle, otherwise NULL. The caller holds vmid_lock.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -170,8 +170,8 @@ static struct dma_fence *job_prepare(struct vgpu_sdma_job *base)
 }
 
 /*
- * Release the job's claim of a VMID. @fence is the fence of the job on the ring, or NULL if
- * the job was not submitted.
+ * Release the job's claim of a VMID. @fence is the job's hardware fence, or NULL if the job was
+ * not submitted to a ring.
  */
 static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 {
@@ -193,8 +193,8 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 }
 
 /*
- * Called when a job on the ring ends with @error, which is -ETIME if the engine failed in this
- * very job. @arg is the state of the job's context, because the job itself may be freed:
+ * Called when a job in the kernel's ring of an engine ends with @error. The error is -ETIME if the
+ * engine failed in this job. @arg is the state of the job's context, because the job may be freed:
  * drm_sched frees a job as soon as it sees the fence signalled, even while callbacks of the
  * fence still run.
  */
@@ -219,10 +219,9 @@ static int job_check(struct vgpu_job *job)
 }
 
 /*
- * Write the job into the ring. The ring exists inside the drm_dev_enter() section, because the
- * removal frees the ring only after drm_dev_unplug(), which waits for the section. Without the
- * section the ring could be freed here: the removal does not otherwise wait for the scheduler's
- * worker, which calls this function.
+ * Write the job into the ring. The drm_dev_enter() section keeps the ring from being freed: the
+ * removal frees the ring only after drm_dev_unplug(), which waits for the section. The removal does
+ * not otherwise wait for the scheduler's worker, which calls this function.
  */
 static struct dma_fence *job_submit(struct vgpu_job *job)
 {
@@ -244,10 +243,10 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 /*
  * Wait for earlier jobs that the address space has submitted to the engine of @job. job_run() calls
  * this function if an error occurs before @job is submitted. Then job_run() returns the error, and
- * drm_sched at once signals the finished fence of @job. If @job is the last job of its entity, a
- * thread may wait for this fence only. Without the wait here, the thread would free the VMID and
- * the memory of earlier jobs that still run. The wait here does not deadlock: it is in the
- * scheduler's worker, and the engine's fences signal without this worker.
+ * drm_sched at once signals the finished fence of @job. If @job is the last job of its entity, some
+ * thread possibly waits for no other fence. Without the wait here, this thread would free the VMID
+ * and the memory of earlier jobs that still run. The scheduler's worker calls this function. The
+ * wait does not deadlock, because the hardware fences of earlier jobs signal without the worker.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
@@ -343,7 +342,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_job_create);
 
 /**
  * vgpu_job_add_ib() - add an indirect buffer
- * @job: job without a user fence
+ * @job: job to which vgpu_job_add_user_fence() has not been applied yet
  * @va: address of the buffer
  * @ndw: length of the buffer, up to 2^20 - 1 dwords
  */
@@ -431,7 +430,7 @@ void vgpu_sched_vm_gone(struct vgpu_vm *vm)
 
 /**
  * vgpu_sched_wait_vm() - wait until no job of an address space is on an engine
- * @vm: address space of the render node, of a device that is unplugged
+ * @vm: address space of the render node; the device has been unplugged
  *
  * job_prepare() claims the VMID before job_submit() tests whether the device is
  * unplugged, so the fences of the VMID cover all jobs that reach an engine. Jobs that
@@ -481,9 +480,10 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
  * @drm: device whose last reference has been dropped
  * @arg: unused
  *
- * All fences of the jobs have signalled. A worker of drm_sched may still be about to free one of
- * the jobs, and reads the scheduler and the device to do so. A callback of a fence that a job
- * waited for (drm_sched_entity_wakeup()) may still be about to wake the scheduler.
+ * All fences of the jobs have signalled, but two threads may still use the scheduler. A worker of
+ * drm_sched may be about to free one of the jobs, so wait until no job is left. A callback of a
+ * fence that a job waited for (drm_sched_entity_wakeup()) may be about to wake the scheduler, so
+ * also wait for an RCU grace period.
  */
 void vgpu_sched_release(struct drm_device *drm, void *arg)
 {
@@ -533,7 +533,7 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 
 /**
  * vgpu_sched_fini() - unregister the fault handler of jobs
- * @vdev: device, unplugged: later jobs end with -ENODEV
+ * @vdev: device; has been unplugged, so that later jobs end with -ENODEV
  *
  * Context: remove. Sleeps.
  */

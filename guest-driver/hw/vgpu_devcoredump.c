@@ -20,7 +20,7 @@
 #include "vgpu_hw_priv.h"
 
 #define DUMP_BYTES	SZ_64K
-#define DUMP_RING_DW	64u	/* ring dwords dumped at the oldest job, and again at rptr */
+#define DUMP_RING_DW	64u	/* dwords dumped from the oldest job on, and again from rptr on */
 #define DUMP_IH		16u	/* newest interrupt entries that are dumped */
 #define DUMP_AROUND	4u	/* page-table entries dumped before and after the faulting one */
 
@@ -55,7 +55,7 @@ static void dump_queue(struct vgpu_device *vdev, unsigned int engine,
 	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	unsigned int i;
 
-	/* Skip a queue that was not set up since the reset, or is down: its RB_CNTL is 0. */
+	/* Skip a queue with RB_CNTL 0. It was taken down, or not set up since the last reset. */
 	if (!vgpu_rreg(vdev, base + SDMA_RB_CNTL))
 		return;
 	say(d, "sdma%u queue %u:", engine, queue);
@@ -191,8 +191,8 @@ static void dump_gart(struct vgpu_device *vdev, u64 va)
 }
 
 /*
- * Dump the entry of each level that translates @va. The page tables may be changed or freed
- * concurrently, so the entries may be wrong; the reads stay within VRAM.
+ * Dump the entries that translate @va, one in each level of the page tables. The page tables
+ * may be changed or freed concurrently, so the entries may be wrong; the reads stay within VRAM.
  */
 static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 {

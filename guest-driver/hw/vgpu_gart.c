@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GART: the flat page table of VMID 0, in the reserved part of VRAM, with one entry for
- * each page. Unbound entries are invalid, so a stray access raises a fault and does not
- * reach memory.
+ * GART: the flat page table of VMID 0, in the reserved part of VRAM, with one entry for each
+ * page of the GART's address range. Unbound entries are invalid, so a stray access raises a
+ * fault and does not reach memory.
  *
  * The table needs no lock, because each entry has one owner, which alone changes the entry.
- * The owner is hw/, or the caller to which the GTT manager gave the page number of the entry.
- * The shadow is a copy of the intended table in system memory. A change of an entry is written
- * to the shadow before the table, since vgpu_gart_restore() may run concurrently.
+ * The GTT manager gives pages to its callers, and each caller owns the entries of its pages.
+ * hw/ owns all other entries. The shadow is a copy of the intended table in system memory. A
+ * change of an entry is written to the shadow before the table, since vgpu_gart_restore() may
+ * run concurrently.
  *
  * DOC: transfer windows
  *
@@ -70,14 +71,14 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gart_pages() - get the number of GART pages that are not reserved for hw/
+ * vgpu_gart_pages() - get the number of GART pages in front of the reserved pages
  * @vdev: device
  *
  * Context: any.
  *
- * Return: number of pages, counted from page 0: the pages of the transfer windows, and the
- * pages that the GTT manager may use. The reserved pages follow at the end of the GART
- * (vgpu_gart_bind_reserved()).
+ * Return: number of pages, counted from page 0. First come the transfer windows, then the pages
+ * that the GTT manager may use. vgpu_gart_bind_reserved() takes the reserved pages from the end
+ * of the GART.
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {
@@ -166,7 +167,10 @@ void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages)
 		return;
 
 	memset(gart->shadow + page, 0, npages * sizeof(*gart->shadow));
-	/* Write the shadow before the table, since vgpu_gart_rewrite() may run concurrently. */
+	/*
+	 * Write the shadow before the table: otherwise a concurrent vgpu_gart_rewrite() could copy
+	 * an old entry of the shadow over a new entry of the table.
+	 */
 	wmb();
 	memset_io(&gart->table[page], 0, npages * sizeof(*gart->table));
 }
@@ -187,8 +191,10 @@ void vgpu_gart_flush(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
 
 /**
- * vgpu_gart_try_flush() - vgpu_gart_flush() for the recovery
+ * vgpu_gart_try_flush() - as vgpu_gart_flush(), but without waiting for a recovery
  * @vdev: device
+ *
+ * For the recovery's worker, which must not wait for a recovery.
  *
  * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
  * worker.
@@ -224,7 +230,10 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 
 	for (i = gart->windows; i < gart->total; i++) {
 		wrong += readq(&gart->table[i]) != READ_ONCE(gart->shadow[i]);
-		/* A concurrent change writes the shadow first: repeat if the shadow has changed. */
+		/*
+		 * A concurrent change writes the shadow first, then the table. This loop may
+		 * overwrite the new entry in the table, so repeat if the shadow has changed.
+		 */
 		do {
 			pte = READ_ONCE(gart->shadow[i]);
 			writeq(pte, &gart->table[i]);
@@ -240,8 +249,9 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
  * vgpu_gart_restore() - write the table from its shadow, and log wrong entries
  * @vdev: device
  *
- * As vgpu_gart_rewrite(), but logs and counts how many entries differed. Used after a
- * reset, which may have lost VRAM, and after a fault of VMID 0.
+ * As vgpu_gart_rewrite(), but logs the number of wrong entries and adds it to
+ * VGPU_STAT_GART_WRONG. Used after a reset, which may have lost VRAM, and after a fault of
+ * VMID 0.
  *
  * Context: sleeps.
  *
@@ -302,14 +312,15 @@ void vgpu_gart_close_windows(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
 
 /**
- * vgpu_gart_note() - record a page-table entry that the CPU writes for a job
- * @vdev: device; the CPU executes a job
+ * vgpu_gart_note() - store an entry of a window that the CPU writes in place of an engine
+ * @vdev: device
  * @entry: address of the entry, in the CPU mapping of VRAM
  * @pte: the entry
  *
- * An entry of a window is stored in the shadow, where later packets of the job find
- * it: the table in VRAM may be lost while the job is executed. Entries outside of the
- * windows are ignored.
+ * Called for each page-table entry in the packets of a job that the CPU executes. If the entry
+ * belongs to a window, the function stores it in the shadow. The CPU translates the addresses in
+ * later packets of the job through the shadow, since a reset may meanwhile destroy the table in
+ * VRAM. Entries outside of the windows are ignored.
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
@@ -331,9 +342,10 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. A run
- * of this length takes no more dwords as PTEPDE than as single entries (2 dwords each) in a
- * WRITE packet, even if a new WRITE header has to follow.
+ * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. A shorter
+ * run is written by a WRITE packet, with 2 dwords for each entry. A PTEPDE packet may split a
+ * WRITE packet in two, which adds a WRITE header. From this length on, PTEPDE and the added
+ * header together take no more dwords than the entries in a WRITE packet.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 
@@ -409,7 +421,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
  * @engine: engine of the job, 0 to VGPU_NUM_SDMA - 1
  * @dw: buffer for VGPU_GART_FLUSH_TLB_DWORDS dwords
  *
- * Later packets of the job translate through the new entries of the window.
+ * Later packets of the job translate through the window's entries that the job has written
+ * (vgpu_gart_emit_bind()).
  *
  * Return: the number of dwords written.
  */

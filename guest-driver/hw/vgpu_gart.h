@@ -21,7 +21,8 @@ struct vgpu_device;
 
 /*
  * Transfer windows at the start of the GART, one for each SDMA engine with a ring of the
- * kernel. The jobs that use a window write its entries.
+ * kernel. Through a window, jobs access memory that has no address in the GART. The jobs that
+ * use a window write its entries.
  */
 #define VGPU_GTT_WINDOW_PAGES	4096u		/* pages of a window: 16 MiB */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA

@@ -28,7 +28,10 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__WRITE_DEFAULT | \
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
-/* PAGE_TABLE_DEPTH 2 stands for the levels PDB2 to PDB0. Translate-further adds the PTB. */
+/*
+ * PAGE_TABLE_DEPTH is the number of levels below the root PDB2: here PDB1 and PDB0. The field
+ * does not count the PTB, the level that translate-further adds.
+ */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9
 
@@ -267,8 +270,8 @@ void vgpu_gmc_clear_fault(struct vgpu_device *vdev)
  * vgpu_gmc_init() - initialise both hubs
  * @vdev: device; vram_size is set
  *
- * Reads the MC address of VRAM, places the GART table in the reserved part of VRAM
- * and clears it.
+ * Reads the MC address of VRAM. Places the GART's table in the reserved part of VRAM, and clears
+ * the table and the page behind the table, which is the system aperture's default page.
  *
  * Return: 0, -ENODEV if registers are inconsistent or the hubs do not work, -ENOMEM.
  */

@@ -3,11 +3,11 @@
  * TLB invalidation by the CPU. Specification: docs/hardware.md, "TLB and invalidation", and
  * include/vgpu/gmc.h. Entry points: vgpu_gmc_flush_tlb(); vgpu_gmc_invalidate() inside hw/.
  *
- * Each request takes an invalidation engine, the same on both hubs, so concurrent flushes
- * do not wait for each other. If a hub does not acknowledge, the device is reset, which
- * empties its TLBs. vgpu_gmc_flush_tlb() waits for the reset, since its caller is about to
- * free memory that stale translations may reach. The invalidation engine is not free again
- * until the reset.
+ * Each request takes an invalidation engine of its own, with the same number on both hubs. So
+ * concurrent flushes do not wait for each other. If a hub does not acknowledge, the device is
+ * reset, which empties its TLBs. vgpu_gmc_flush_tlb() waits for the reset, since its caller is
+ * about to free memory that stale translations may reach. The invalidation engine of the failed
+ * request is not free again until the reset.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -18,8 +18,8 @@
 #include "vgpu_hw_trace.h"
 
 /*
- * The CPU's invalidation engines are not used by jobs or by the CP. None of them is the
- * engine whose range register serves as the gate.
+ * The CPU's invalidation engines are not used by jobs or by the CP. None of the CPU's
+ * invalidation engines is VGPU_INV_ENGINE_GATE, whose range register serves as the gate.
  */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
@@ -38,7 +38,7 @@ void vgpu_gmc_inv_init(struct vgpu_hw_state *hw)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_inv_init);
 
-/* Take the highest free invalidation engine. Returns false if none is free. */
+/* Take a free invalidation engine: its number goes to *@engine. Returns false if none is free. */
 static bool inv_take(struct vgpu_hw_state *hw, unsigned int *engine)
 {
 	unsigned long free = READ_ONCE(hw->inv_free);
@@ -91,8 +91,8 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
  * @vdev: device
  * @vmid_mask: bitmap of the VMIDs
  *
- * Context: sleeps; between vgpu_io_begin() and vgpu_io_end(), or io_lock held for writing,
- * or bring-up.
+ * Context: sleeps. The caller is between vgpu_io_begin() and vgpu_io_end(), or holds io_lock
+ * for writing, or is part of the bring-up.
  *
  * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no invalidation engine becomes
  * free.
@@ -212,16 +212,16 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * has been reset or given up.
  *
  * Context: sleeps; takes io_lock. May be called in MMU notifiers and reclaim, but neither in the
- * recovery's worker nor with a lock that a reset of the device takes: vgpu_sdma_ring.end_lock,
- * .rlc_lock, vgpu_cp.lock.
+ * recovery's worker nor while the caller holds a lock that a reset of the device takes:
+ * vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
  *
  * Return:
- * * 0: the device acknowledged, or it was reset or given up during the call
+ * * 0: the device acknowledged, or the device was reset or given up during this call
  * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted (before
  *   vgpu_reset_start() and after vgpu_reset_stop()). The failure is logged; the engines are about
  *   to be stopped
- * * -ETIMEDOUT, without a wait: the device was given up before the call. Its engines have stopped,
- *   so none uses a stale translation
+ * * -ETIMEDOUT, without a wait: the device had been given up before this call. Its engines have
+ *   stopped, so none uses a stale translation
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

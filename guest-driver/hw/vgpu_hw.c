@@ -126,7 +126,10 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 		return ret;
 	dma_set_max_seg_size(&vdev->pdev->dev, UINT_MAX);
 
-	/* devres unmaps the BARs, so they are still accessible after vgpu_hw_fini(). */
+	/*
+	 * devres unmaps the BARs after the driver's remove callback, so the BARs are still
+	 * accessible after vgpu_hw_fini().
+	 */
 	ret = hw_map(vdev);
 	if (ret)
 		return ret;

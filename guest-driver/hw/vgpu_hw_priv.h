@@ -79,8 +79,8 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 #define VGPU_INV_ENGINE_CP	3
 
 /*
- * Invalidation engine that the jobs of SDMA engine n use, on the MM hub only, for the pages of
- * the SDMA engine's transfer window.
+ * Invalidation engine that the jobs of SDMA engine n use, on the MM hub only. Its range is the
+ * transfer window of SDMA engine n.
  */
 #define VGPU_INV_ENGINE_SDMA(n)	(4 + (n))
 
@@ -109,13 +109,14 @@ struct vgpu_iv_slot {
 /**
  * struct vgpu_ih - interrupt ring 0
  * @lock: protects @slots; taken in hard interrupt context
- * @poll_lock: serialises the callers of vgpu_ih_service() outside of the interrupt handler
+ * @poll_lock: held from vgpu_ih_hold() to vgpu_ih_release(), so also during vgpu_ih_poll()
  * @slots: handlers; a slot is free if its fn is NULL
  * @ring: memory of the ring, coherent
  * @wptr_wb: memory to which the device writes its write pointer
  * @ring_dma: bus address of @ring
  * @wb_dma: bus address of @wptr_wb
- * @rptr: byte offset of the next entry to read; changed by the interrupt handler only
+ * @rptr: byte offset of the next entry to read; changed by vgpu_ih_service(), and by
+ *        vgpu_ih_start() while the interrupt handler does not run
  * @irq: Linux interrupt number; 0 if no interrupt is requested
  */
 struct vgpu_ih {
@@ -133,15 +134,16 @@ struct vgpu_ih {
 /**
  * struct vgpu_gart - the flat page table of VMID 0
  * @start: MC address of the first page
- * @pages: number of entries that mm/ may use, counted from entry 0; the entries after them
- *         map the kernel's rings
+ * @pages: number of the entries of the transfer windows and of the entries for mm/, together.
+ *         The entries after them map memory of hw/, for instance the kernel's rings
  * @total: number of all entries
- * @windows: number of entries of the transfer windows, counted from entry 0; jobs write
- *           these entries
+ * @windows: number of entries of the transfer windows, which come first in the table; jobs
+ *           write these entries
  * @table_vram: offset of the table in VRAM
  * @table: CPU mapping of the table
- * @shadow: intended content of the table, in system memory. For the windows it has only the
- *          entries of jobs that the CPU executed
+ * @shadow: intended content of the table, in system memory. An engine that writes an entry of a
+ *          window does not change @shadow. If the CPU executes a job in place of an engine, the
+ *          CPU stores the job's entries of the window in @shadow, too
  */
 struct vgpu_gart {
 	u64 start;
@@ -191,7 +193,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  *            changed
  * @inv_lock: protects @inv_epoch, @inv_hung and @inv_given_up
  * @inv_epoch: number of times that a reset emptied the TLBs, or that the engines were given
- *             up
+ *             up because the reset failed
  * @inv_hung: a hub did not acknowledge, or the device is being reset, so @inv_epoch will
  *            change
  * @inv_given_up: the engines were given up: flushes fail without a wait and request no reset
@@ -203,7 +205,8 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @gart_cam: bitmap of the CAM slots of VMID 0 that wait for a recovery of the GART
  * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken in
  *             hard interrupt context
- * @gate: bitmap of reasons for which no job of the kernel may end now (vgpu_sdma_fault.c)
+ * @gate: bitmap of reasons to block the kernel's jobs: while a bit is set, jobs wait at their
+ *        end (vgpu_sdma_fault.c)
  * @fault_work: handles a fault that was latched without an interrupt entry
  *              (vgpu_sdma_fault_work())
  * @dump: devcoredump of the next failure
@@ -239,7 +242,7 @@ struct vgpu_hw_state {
 	struct vgpu_cp cp;
 	vgpu_recover_fn recover;
 	atomic_t gart_cam;
-	spinlock_t gate_lock;	/* protects gate */
+	spinlock_t gate_lock;	/* protects gate and VGPU_GATE_REG */
 	unsigned long gate;
 	struct delayed_work fault_work;
 	struct vgpu_dump dump;

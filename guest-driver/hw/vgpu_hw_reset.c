@@ -31,8 +31,8 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  *
  * As vgpu_hw_reset(), with two differences. The function counts neither the reset nor a loss
  * of VRAM. In the GART's table the function only makes the entries of the transfer windows
- * invalid, and restores no entry. The caller has removed the mappings of the BARs in user
- * space, or user space is frozen.
+ * invalid; the caller writes the other entries from the shadow (vgpu_gart_rewrite()). The caller
+ * has removed the mappings of the BARs in user space, or user space is frozen.
  *
  * Context: sleeps; takes io_lock for writing.
  *
@@ -71,7 +71,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
  * @vdev: device; engines are parked (vgpu_sdma_park())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * If the reset succeeds, the contexts have their page tables and PASIDs again, interrupts are
+ * If the reset succeeds, all VMIDs have their page tables and PASIDs again, interrupts are
  * enabled, and the GART's table has been written from its shadow. Users of the BARs wait in
  * vgpu_io_begin() until the reset has ended.
  *

@@ -29,8 +29,8 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  * vgpu_hw_resume() - start the hardware again, except its engines
  * @vdev: device; its PCI configuration has been restored
  *
- * If the content of VRAM was lost, or another kernel has used VRAM, the function zeroes
- * VRAM up to the GART's table.
+ * If the content of VRAM was lost, or another kernel has used VRAM, the function zeroes the
+ * VRAM below the GART's table. The table itself is always written again, from its shadow.
  *
  * Return: 0, or -ENODEV if the device does not come back.
  */

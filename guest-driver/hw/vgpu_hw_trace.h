@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints vgpu_hw:*, for jobs, flushes and CAM acknowledges that are sent to the
- * device, and for interrupts that the device raises. The fourth data dword of a fault's
- * entry is the fault's serial number, the same as in QEMU's trace and in svm/'s
+ * device, and for interrupts that the device raises. In the interrupt entry of a fault, the
+ * fourth data dword is the fault's serial number, the same as in QEMU's trace and in svm/'s
  * tracepoints.
  */
 #undef TRACE_SYSTEM

@@ -72,8 +72,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_register);
  * vgpu_ih_sync() - wait for running handlers
  * @vdev: device
  *
- * Waits for the interrupt handler and for vgpu_ih_poll(), which synchronize_irq() does
- * not cover.
+ * Waits for the interrupt handler. Also waits for vgpu_ih_poll(), because synchronize_irq()
+ * does not wait for that function.
  *
  * Context: sleeps; not in a handler.
  */
@@ -375,7 +375,7 @@ void vgpu_ih_stop(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_ih_init() - allocate interrupt ring 0, request the MSI, and start the block
+ * vgpu_ih_init() - allocate interrupt ring 0, request the MSI, and start the IH block
  * @vdev: device
  *
  * Return: 0, -ENOMEM, or the error of pci_alloc_irq_vectors(), pci_irq_vector() or request_irq().
@@ -427,7 +427,9 @@ err_ring:
 
 /**
  * vgpu_ih_fini() - undo vgpu_ih_init()
- * @vdev: device; vgpu_sdma_init() has initialised fault_work
+ * @vdev: device; vgpu_sdma_init() has been called, successfully or not
+ *
+ * Cancels vgpu_hw_state.fault_work, which vgpu_sdma_init() initialises.
  */
 void vgpu_ih_fini(struct vgpu_device *vdev)
 {
@@ -436,8 +438,8 @@ void vgpu_ih_fini(struct vgpu_device *vdev)
 
 	vgpu_ih_stop(vdev);
 	/*
-	 * fault_work may be pending: an overflow, or a watchdog that calls vgpu_ih_poll(),
-	 * may have queued it again after vgpu_sdma_fini() cancelled it.
+	 * fault_work may be pending, although vgpu_sdma_fini() cancelled it: an overflow of the
+	 * interrupt ring, or a watchdog that calls vgpu_ih_poll(), may have queued it again.
 	 */
 	disable_irq(ih->irq);
 	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);

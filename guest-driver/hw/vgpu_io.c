@@ -5,12 +5,12 @@
  * "Recovery".
  *
  * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end().
- * Accesses that cannot sleep, or that must be fast, do not wait for the reset. The reset
+ * Accesses that cannot sleep, or that must be fast, do not wait for the reset. The recovery
  * prevents them or makes up for them:
  *
  *	interrupt handler		does not run (vgpu_ih_hold())
  *	doorbell of a kernel's ring	is rung again by vgpu_sdma_ring_unpark()
- *	CP, user queues			are not loaded (vgpu_cp.off, rlc_off)
+ *	load or unload of a user queue	writes no register (vgpu_cp.off, vgpu_sdma_ring.rlc_off)
  *	entry of the GART		is written again by vgpu_gart_rewrite(), from the shadow
  *	acknowledge of a CAM slot	is not needed: the reset frees all slots
  *	HDP flush			is not needed: the reset starts with one
@@ -32,7 +32,10 @@
 
 #include "vgpu_hw_priv.h"
 
-/* All GPUs share this SRCU, since a fault handler holds it only while it inserts a page. */
+/*
+ * All GPUs share this SRCU. So the reset of one GPU also waits for fault handlers of other GPUs,
+ * but only while they insert a page.
+ */
 DEFINE_STATIC_SRCU(vgpu_io_map_srcu);
 
 /**
@@ -60,8 +63,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
  * The function waits while the device is being reset. No reset starts before vgpu_io_end().
  *
  * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. Until
- * vgpu_io_end(), the caller takes neither io_lock again nor another lock that sleeps. The caller
- * may wait for registers and for a free invalidation engine, but for nothing else.
+ * vgpu_io_end(), the caller takes neither io_lock again nor another sleeping lock (such as a
+ * mutex). The caller may wait for the value of a register and for a free invalidation engine, but
+ * for nothing else.
  */
 void vgpu_io_begin(struct vgpu_device *vdev)
 {
@@ -106,8 +110,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg_sync);
  * vgpu_io_map_begin() - start to insert pages of a BAR into CPU page tables
  * @token: receives the token for vgpu_io_map_end()
  *
- * Context: fault handler. The caller tests vgpu_io_map_is_closed() next, and waits for no
- * fence, lock or engine before vgpu_io_map_end().
+ * Context: fault handler. The caller tests vgpu_io_map_is_closed() next. Whatever the result, the
+ * caller then calls vgpu_io_map_end(), and before that waits for no fence, lock or engine.
  */
 void vgpu_io_map_begin(int *token)
 	__acquires(vgpu_io_map)
@@ -120,11 +124,14 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_begin);
  * vgpu_io_map_is_closed() - whether the device is being reset
  * @vdev: device
  *
- * Context: between vgpu_io_map_begin() and vgpu_io_map_end(). After a result of false the caller
- * may insert the page: the recovery unmaps the pages of the BARs after vgpu_io_map_end().
+ * If the result is false, the caller may insert the page before vgpu_io_map_end(). A recovery that
+ * starts meanwhile waits for vgpu_io_map_end(), and then unmaps the page. If the result is true,
+ * the caller inserts no page. After vgpu_io_map_end() it drops its own locks, calls
+ * vgpu_io_map_wait() and returns the result of that call.
  *
- * Return: if true, the caller inserts no page, drops its own locks, calls vgpu_io_map_wait()
- * and returns the result of that call.
+ * Context: between vgpu_io_map_begin() and vgpu_io_map_end().
+ *
+ * Return: true if the device is being reset.
  */
 bool vgpu_io_map_is_closed(const struct vgpu_device *vdev)
 {
@@ -158,7 +165,10 @@ vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
 
 	if (!fault_flag_allow_retry_first(vmf->flags)) {
-		/* No deadlock: a reset takes no mmap_lock and ends in bounded time. */
+		/*
+		 * The caller still holds mmap_lock or the VMA's lock. This wait cannot deadlock,
+		 * because a reset takes neither lock and ends in bounded time.
+		 */
 		wait_event(hw->map_wait, !READ_ONCE(hw->map_closed));
 		return VM_FAULT_NOPAGE;
 	}

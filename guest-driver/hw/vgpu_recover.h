@@ -19,7 +19,7 @@ struct vgpu_device;
 #define VGPU_RECOVER_ENGINES	GENMASK(SDMA_NUM_ENGINES - 1, 0)
 /* Engines that have a ring of the kernel. */
 #define VGPU_RECOVER_KERNELS	GENMASK(VGPU_NUM_SDMA - 1, 0)
-/* Engine number that stands for the command processor in notifications of a recovery. */
+/* Engine number of the command processor in calls of vgpu_reset_client.engine_recovered. */
 #define VGPU_ENGINE_CP		SDMA_NUM_ENGINES
 #define VGPU_RECOVER_GART	BIT(8)
 #define VGPU_RECOVER_DEVICE	BIT(9)

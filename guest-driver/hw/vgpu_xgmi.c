@@ -13,7 +13,7 @@
 
 /**
  * vgpu_xgmi_init() - read the device's place in its hive
- * @vdev: device; vram_size is set
+ * @vdev: device; the caller has set vgpu_hw.vram_size
  *
  * Return: 0, or -ENODEV if the registers contradict each other.
  */
@@ -69,8 +69,8 @@ u64 vgpu_xgmi_base(const struct vgpu_device *vdev)
  *
  * Context: any.
  *
- * Return: true if the registers of both devices have the same hive and segment size, and
- * different nodes.
+ * Return: true if the devices are different nodes of the same hive, with the same segment size;
+ * false if a device is in no hive.
  */
 bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
 			 const struct vgpu_device *b)
@@ -105,7 +105,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
  * @peer: another device of its hive
  *
  * Return: number to add to an offset in the peer's VRAM to get an offset from the first
- * byte of the device's own VRAM. The number may be negative, so it is modulo 2^64.
+ * byte of the device's own VRAM. A negative number is returned in two's complement.
  */
 u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
 		     const struct vgpu_device *peer)

@@ -224,7 +224,7 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 		bo->import = p->import;
 		resv = p->import->resv;
 	}
-	/* On failure, ttm_bo_init_reserved() destroys the BO. */
+	/* On failure, ttm_bo_init_reserved() destroys the BO, so do not free the BO below. */
 	ret = ttm_bo_init_reserved(&vdev->mman->bdev, &bo->tbo, p->type,
 				   &bs->placement, align >> PAGE_SHIFT, &ctx,
 				   NULL, resv, vgpu_bo_destroy);
@@ -356,7 +356,7 @@ int vgpu_bo_validate_gart(struct vgpu_bo *bo)
  *
  * Calls nest: each needs one vgpu_bo_unpin().
  *
- * Return: as vgpu_bo_validate(), but not interruptible.
+ * Return: as vgpu_bo_validate(), but never -ERESTARTSYS.
  */
 int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain)
 {
@@ -384,9 +384,9 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 
 /*
  * Limits of waits for VRAM in kernel allocations, in jiffies. BO_KERNEL_KEPT limits the wait
- * for BOs that their owners keep in VRAM for a time. BO_KERNEL_HELD limits the wait for BOs
- * that other threads have reserved: these threads may wait for a lock that the caller holds,
- * so the wait must end.
+ * until the owners of other BOs allow the eviction of these BOs (vgpu_bo_owner_ops.evict_in).
+ * BO_KERNEL_HELD limits the wait for BOs that other threads have reserved: these threads may
+ * wait for a lock that the caller holds, so the wait must end.
  */
 #define BO_KERNEL_KEPT	(3 * HZ)
 #define BO_KERNEL_HELD	(HZ / 4)
@@ -394,8 +394,7 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 /*
  * As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. A fatal
  * signal ends the wait with -ENOMEM, which all callers handle. Other signals do not end the
- * wait, because the callers that create page tables can return -ENOMEM and -EINVAL, but not
- * -ERESTARTSYS.
+ * wait: this would require -ERESTARTSYS, which the callers that create page tables cannot return.
  */
 static int bo_create_patiently(struct vgpu_device *vdev,
 			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
@@ -425,8 +424,8 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @mc_addr: receives the BO's address for VMID 0; may be NULL
  * @cpu: receives the BO's address for the CPU (I/O memory if in VRAM); may be NULL
  *
- * Waits up to three seconds for BOs that their owners keep in VRAM for a time
- * (vgpu_bo_owner_ops.evict_in). A fatal signal ends the wait with -ENOMEM.
+ * If VRAM is full, waits up to three seconds until the owners of other BOs allow the eviction of
+ * these BOs (vgpu_bo_owner_ops.evict_in). A fatal signal ends the wait with -ENOMEM.
  *
  * Context: sleeps. Takes reservations of existing BOs only by trylock, so the caller may hold
  * locks that other threads take while they hold a reservation.
@@ -472,8 +471,7 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 
 /**
  * vgpu_bo_free_kernel() - undo vgpu_bo_create_kernel()
- * @bo: pointer to the BO, which no engine uses any more, or to NULL; the function sets *@bo to
- *      NULL
+ * @bo: *@bo is NULL, or the BO, which no engine uses any more; the function sets *@bo to NULL
  */
 void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 {

@@ -39,16 +39,16 @@ struct vgpu_userptr;
 
 /**
  * struct vgpu_bo_owner_ops - functions of a BO's owner that mm/ calls
- * @evict_ok: return true if the BO may be evicted or swapped out now. Called with the
- *            reservation held; must not sleep. If NULL, the BO may always be evicted
+ * @evict_ok: return true if the calling task may evict or swap out the BO now. Called with the
+ *            reservation held; must not sleep. If NULL, every task may always evict the BO
  * @evict_in: return the number of jiffies after which @evict_ok may return true to the calling
  *            task, or 0 if the time is unknown. Called in the same context as @evict_ok. If
  *            NULL, the time is always unknown
  * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns true if the
  *          VRAM can be freed, false if it cannot be freed now. Called when TTM moves the BO
  *          out of VRAM, with the reservation held. May sleep and allocate; must neither wait
- *          for page locks nor take a lock that is taken before reservations. A BO with @vacate
- *          does not move to GTT. If NULL, mm/ moves the BO
+ *          for page locks nor take a lock that is taken before reservations. If @vacate is NULL,
+ *          mm/ moves the content, to GTT or to system memory. Otherwise the BO never moves to GTT
  * @release: called after the last reference was dropped and before the memory is freed. Must
  *           not take a reservation. If NULL, nothing is called
  */
@@ -72,10 +72,10 @@ struct vgpu_bo_owner_ops {
  *         reservation
  * @owner_ops: functions of the owner, or NULL; set once, by the creator of the BO or with the
  *             reservation held
- * @owner: data of @owner_ops->vacate; protected by the reservation
+ * @owner: data of the owner for the functions of @owner_ops; protected by the reservation
  * @charged: domain (AMDGPU_GEM_DOMAIN_*) under which KFD's memory limit counts the BO; set
  *           with @owner_ops, read by @owner_ops->release. Differs from @domains if user
- *           space has changed @domains since
+ *           space has changed @domains after @charged was set
  * @import: dma-buf of another device whose memory the BO uses, referenced, or NULL
  * @userptr: process memory that the BO uses (mm/vgpu_userptr.c), or NULL
  * @metadata: data that user space attaches to the BO, or NULL; freed with the BO. The

@@ -21,9 +21,9 @@
  * vgpu_bo_kmap() - map a BO for the kernel
  * @bo: BO, reservation held; the caller keeps the BO pinned until vgpu_bo_kunmap()
  *
- * Waits for pending moves. Calls nest: all callers get the same address, which is valid until
- * each of them has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of vgpu_bo_state.kmap returns
- * whether the address is I/O memory.
+ * Waits for pending moves. Calls nest: all callers get the same address. The address is valid until
+ * every caller has called vgpu_bo_kunmap(). To find out whether the address is I/O memory, call
+ * ttm_kmap_obj_virtual() with vgpu_bo_state.kmap.
  *
  * Return: the address; ERR_PTR(-EINVAL) if the BO's VRAM is not contiguous; ERR_PTR(-ENOMEM).
  */
@@ -57,7 +57,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kmap);
 
 /**
  * vgpu_bo_kunmap() - undo one vgpu_bo_kmap()
- * @bo: BO, reservation held, still pinned
+ * @bo: BO, reservation held; the caller of vgpu_bo_kmap() has not unpinned the BO yet
  */
 void vgpu_bo_kunmap(struct vgpu_bo *bo)
 {
@@ -106,8 +106,8 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
  * vgpu_bo_mc_addr() - get the address of a BO for VMID 0
  * @bo: BO; the caller keeps the BO from moving
  *
- * Return: the address of a BO in contiguous VRAM, or in GTT with a GART address; VGPU_MC_NONE
- * for any other BO.
+ * Return: the address if the BO is in contiguous VRAM, or if the BO is in GTT and has a GART
+ * address; else VGPU_MC_NONE.
  */
 u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
 {
@@ -157,10 +157,10 @@ u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_mmap_offset() - get the offset of a BO for mmap() of the render node
+ * vgpu_bo_mmap_offset() - get the offset at which mmap() of the render node maps a BO
  * @bo: BO of ttm_bo_type_device
  *
- * Return: the offset.
+ * Return: the offset, in bytes.
  */
 u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
 {
@@ -216,8 +216,8 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 }
 
 /*
- * Insert the pages of the fault or, after the device was unplugged, a dummy page. The caller holds
- * the reservation.
+ * Insert the faulting page and some pages after it. If the device was unplugged, insert a dummy
+ * page instead. The caller holds the reservation.
  */
 static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
@@ -235,7 +235,8 @@ static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault
 /*
  * As ttm_bo_vm_fault(), but inserts no pages of a BAR while the device is being reset. A reset
  * waits for fault handlers that are between vgpu_io_map_begin() and vgpu_io_map_end(). Fences
- * of moves may wait for the reset, so the handler waits for moves before vgpu_io_map_begin().
+ * of moves may wait for the reset. So the handler waits for moves before vgpu_io_map_begin();
+ * a later wait could deadlock with the reset.
  */
 static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 {

@@ -29,8 +29,8 @@
 
 /*
  * Disable fault injection around a split of a block. A split allocates a few bytes. If that fails,
- * this kernel's buddy allocator inserts the block into the tree of free blocks, which already
- * contains the block. So the tree becomes corrupt, and the kernel soon oopses. Without fault
+ * this kernel's buddy allocator inserts the block into the tree of free blocks, although the block
+ * is still in the tree. So the tree becomes corrupt, and the kernel soon oopses. Without fault
  * injection an allocation of a few bytes does not fail. Returns the state for
  * vgpu_buddy_failure_again(). The caller holds the mutex of the allocator.
  */

@@ -18,11 +18,12 @@
  * The BO may be given memory that another BO is still leaving. TTM then adds the
  * fence of the other BO's move to the reservation.
  *
- * A move of a BO that is in use also depends on all users of the BO. So does the
- * clear of memory that is about to be freed.
+ * A move of a BO that is in use also depends on all users of the BO. The clear of
+ * memory that is about to be freed depends on all fences in the BO's reservation.
  *
- * Moves out of VRAM share one queue: TTM keeps only the last of their fences for
- * the whole manager, so their fences must be of one context.
+ * For all moves out of VRAM together TTM keeps one fence, that of the last move.
+ * When this fence signals, TTM treats the earlier moves as done, too. So all moves
+ * out of VRAM share one queue, because the fences of one queue signal in order.
  */
 #include <linux/dma-fence.h>
 
@@ -36,16 +37,16 @@
 #include "vgpu_res_cursor.h"
 
 /*
- * The COPY packets of a job take at most half of the job (MAX_COPIES). The other half is for the
- * GART entries of the transfer window, if the copy uses the window (MAX_ENTRIES_DW). A job that
- * clears consists of fill packets only (MAX_FILLS).
+ * The COPY packets of a job take at most half of the job (MAX_COPIES). If the copy uses the
+ * transfer window, the other half is for the window's GART entries (MAX_ENTRIES_DW) and a TLB
+ * flush. A job that clears consists of fill packets only (MAX_FILLS).
  */
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
 #define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_TLB_DWORDS)
 #define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)
 /*
- * Largest number of dwords for one page: an entry, the WRITE packet around the entry, and a
- * copy.
+ * Largest number of dwords for one page: the header of a WRITE packet, a GART entry (2 dwords)
+ * as the packet's data, and a COPY packet.
  */
 #define PAIR_DWORDS	(SDMA_WRITE_LINEAR_DWORDS + 2 + SDMA_COPY_LINEAR_DWORDS)
 #define JOB_PAGES	512ul
@@ -119,7 +120,8 @@ static u64 window_page(unsigned int engine)
  * struct copy_side - source or destination of a copy
  * @cur: part that remains to be copied; if @window is set, the addresses of @cur are offsets
  *       in the resource
- * @base: number to add to an address of @cur to get the MC address
+ * @base: number to add to an address of @cur to get the MC address; if @window is set, op_bind()
+ *        sets @base anew for each job
  * @window: true if the side is accessed through the engine's transfer window
  */
 struct copy_side {
@@ -201,8 +203,8 @@ static unsigned int op_count(const struct copy_op *op, u64 *bytes)
 }
 
 /*
- * Emit entries of the window for the next @bytes of @side. Returns how many of these bytes the
- * window covers: @bytes, or less if the entries do not fit into the job.
+ * Emit GART entries of the transfer window for the next @bytes of @side. Returns how many of these
+ * bytes the window covers: @bytes, or less if the entries do not fit into the job.
  */
 static u64 op_bind(struct copy_op *op, struct copy_side *side,
 		   struct vgpu_copy_job *job, u64 bytes)
@@ -266,8 +268,8 @@ static int op_chunk(struct copy_op *op)
  * @vdev: device
  * @resv: reservation, held, of the BO to which @src and @dst belong; the copy runs after
  *        the fences of usage KERNEL in @resv
- * @used: the BO, if the copy must run after the BO's users as well (the caller has called
- *        vgpu_mm_vm_ops.move_later); else NULL
+ * @used: the BO, if the copy must also run after all users of the BO (see
+ *        vgpu_copy_job_after_users(); the caller has called vgpu_mm_vm_ops.move_later); else NULL
  * @ttm: pages of the resource that is in GTT; NULL if both are in VRAM
  * @src: source
  * @dst: destination
@@ -281,8 +283,8 @@ static int op_chunk(struct copy_op *op)
  *
  * Return: the fence of the copy, or ERR_PTR(-ENODEV) if the hardware is being removed,
  * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). If the copy fails later, the fence signals with an error
- * (-ECANCELED if VRAM content was lost). If @dst is in GTT, the bytes that were not copied then
- * read as zero.
+ * (-ECANCELED if VRAM content was lost). After such a failure, bytes that were not copied read as
+ * zero if @dst is in GTT.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
@@ -381,9 +383,9 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
  * @resv: reservation, held, of the BO to which @res belongs
  * @res: resource in VRAM
  * @fresh: true if @res was just allocated. The fills then run after the fences of usage KERNEL
- *         in @resv, and the function leaves out blocks that are known to be clear. If @fresh is
- *         false, the fills run after all fences in @resv, because jobs may still write to @res
- *         after the BO's last reference was dropped
+ *         in @resv, and the function leaves out blocks that are known to be clear. @fresh is
+ *         false after the last reference to the BO was dropped. The fills then run after all
+ *         fences in @resv, because jobs may still write to @res
  *
  * Context: may allocate; takes copy_lock. If the function fails, it waits for the jobs that it has
  * pushed; otherwise it does not wait.
@@ -412,8 +414,8 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
 /*
- * A pair is a page in system memory and a page in VRAM. Returns true if the pair is copied,
- * false if it is cleared or left out.
+ * A pair is a page in system memory and a page in VRAM. Returns true if the pair is copied. Returns
+ * false if @sys is 0 (no page in system memory) or DMA_MAPPING_ERROR (the pair is left out).
  */
 static bool pair_copies(dma_addr_t sys)
 {
@@ -491,7 +493,7 @@ static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
 	return sum;
 }
 
-/* Copy at most JOB_PAGES pairs by one job. */
+/* Handle @npages pairs (see pair_copies()), at most JOB_PAGES, by one job. */
 static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
 		       const dma_addr_t *sys, const u64 *vram,
 		       unsigned long npages, struct dma_fence **fence)

@@ -15,8 +15,9 @@
  * The fence of an operation is the scheduler's fence of its last job. The fence signals without
  * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
  * signals with an error: -ECANCELED if VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and
- * the next move do not check that error, and jobs that depend on the fence cannot check it. So if
- * a job to system memory fails, the destination of the job is cleared before the fence signals.
+ * the next move do not check the fence's error, and jobs that depend on the fence cannot check it.
+ * So if a job that copies to system memory fails, the destination of the job is cleared before the
+ * fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -59,9 +60,9 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit the job to the ring. A void job is submitted as a NOP instead of being left out. The fence
- * of an operation's last job stands for the whole operation, so this fence must not signal while
- * earlier jobs of the operation are still in the ring.
+ * Submit the job to the ring. A void job (see copy_is_void()) is submitted as a NOP instead of
+ * being left out. The fence of an operation's last job stands for the whole operation, so this
+ * fence must not signal while earlier jobs of the operation are still in the ring.
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -296,7 +297,10 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 
 	if (WARN_ON_ONCE(job->ndw > job->size))
 		return -EINVAL;
-	/* If mman->ready is set here, a later vgpu_copy_stop() waits until this job is freed. */
+	/*
+	 * vgpu_copy_job_unqueued() has counted this job in mman->copy_jobs. So if mman->ready is
+	 * set here, a later vgpu_copy_stop() waits until the job is freed.
+	 */
 	mutex_lock(&vdev->mman->copy_lock);
 	ready = vdev->mman->ready;
 	mutex_unlock(&vdev->mman->copy_lock);
@@ -357,7 +361,7 @@ void vgpu_copy_stop(struct vgpu_device *vdev)
 
 /**
  * vgpu_copy_init() - create the queues of copies and clears
- * @vdev: device; its schedulers run
+ * @vdev: device whose schedulers run already
  *
  * Return: 0, or an error of drm_sched_entity_init().
  */
@@ -395,8 +399,8 @@ err:
  * Pushes one job to each queue, so that drm_sched spreads the render node's entities evenly over
  * the schedulers. For a new entity drm_sched selects the scheduler with the lowest sum of entities
  * and unfinished jobs. An entity is counted only after its first job. Without the jobs of this
- * function, a queue would not be counted before its first copy, and its scheduler would get more
- * entities than the other.
+ * function, drm_sched would not count a copy queue before the first copy in this queue. The queue's
+ * scheduler would then get more entities than the other scheduler.
  *
  * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
  * vgpu_copy_stop() in either case.

@@ -41,7 +41,7 @@ enum vgpu_copy_queue {
  *              not make the job void
  * @copied: bytes that the job copies
  * @filled: bytes that the job fills with zeros
- * @flushes: number of flushes of the engine's window
+ * @flushes: number of TLB flushes for the engine's transfer window
  * @dst_pages: system memory that the job copies to, or NULL. If the job fails, this
  *             memory is cleared before the job's fence signals, since the pages were not
  *             cleared when they were allocated

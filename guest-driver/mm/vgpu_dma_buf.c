@@ -248,9 +248,9 @@ static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 }
 
 /*
- * Map the BO's memory for an importer, after a move to memory that the importer reaches. The caller
- * holds the reservation. The importer waits for the fences of usage KERNEL before it uses the
- * mapping.
+ * Move the BO to memory that the importer reaches, then map this memory for the importer. The
+ * caller holds the reservation. The importer waits for the fences of usage KERNEL before it uses
+ * the mapping.
  */
 static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
 					 enum dma_data_direction dir)
@@ -366,7 +366,7 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 
 /*
  * The exporter is about to move the memory and holds the reservation, which the BO shares. Move the
- * BO out of GTT; this move clears the BO's page-table entries and drops the mapping.
+ * BO out of GTT; this move clears the BO's page-table entries and unmaps the attachment.
  */
 static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 {
@@ -391,7 +391,7 @@ static const struct dma_buf_attach_ops vgpu_import_ops = {
 /**
  * vgpu_import_bind() - get the bus addresses of an import's memory from the exporter
  * @bo: import, reservation held
- * @ttm: pages of the BO; dma_address is filled
+ * @ttm: pages of the BO; the function fills the array @ttm->dma_address
  *
  * Return: 0; -EINVAL if the BO is not attached, or if the size that the exporter maps is not
  * that of the BO; or the exporter's error.
@@ -422,7 +422,7 @@ int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 
 /**
  * vgpu_import_unbind() - undo vgpu_import_bind()
- * @ttm: pages of a BO whose reservation is held; bound or not
+ * @ttm: pages of an import whose reservation is held; if they are not bound, nothing is done
  *
  * The caller has stopped all use of the memory by engines.
  */

@@ -8,8 +8,8 @@
  * in GTT uses system memory, which is limited to a share of RAM by TTM's usage counter. The GART
  * has 512 MiB of addresses, for VMID 0 only; processes map the same pages through their own page
  * tables. So a resource has a drm_mm node only if its placement requires an address (lpfn), and GTT
- * can hold several times the size of the GART. The GART's first pages, the transfer windows, are
- * never allocated, because copies of memory without an address go through them.
+ * can hold several times the size of the GART. The GART's first pages are never allocated: they are
+ * the transfer windows, through which engines copy memory without an address (hw/vgpu_gart.c).
  */
 #include <linux/slab.h>
 #include <drm/drm_print.h>
@@ -221,7 +221,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
  * vgpu_gtt_mgr_recover() - write the GART's entries again
  * @vdev: device, after a reset that may have lost the GART's table
  *
- * Does not write the entries of transfer windows: each job writes the entries that it uses.
+ * Does not write the entries of the engines' transfer windows, because each copy job writes the
+ * entries that it uses.
  *
  * Return: as vgpu_gart_try_flush().
  */

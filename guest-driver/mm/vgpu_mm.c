@@ -70,7 +70,7 @@ err_vram:
 
 /**
  * vgpu_mm_init() - initialise the memory manager
- * @vdev: device; its hardware works
+ * @vdev: device; hw/ is initialised, and the schedulers of the SDMA engines run
  *
  * Return: 0; -ENOMEM; -ENODEV if the GART has no pages besides the transfer windows; or another
  * error of vgpu_copy_init(), ttm_device_init() or vgpu_copy_start().
@@ -125,7 +125,7 @@ err_copy:
  * vgpu_mm_bdev() - get TTM's device of a GPU
  * @vdev: device
  *
- * Return: the device, to be passed to functions of TTM.
+ * Return: TTM's device, valid until the last reference to the DRM device is dropped.
  */
 struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
 {
@@ -159,7 +159,7 @@ void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *o
 }
 
 /**
- * vgpu_mm_set_handle_ops() - set the functions of drm/
+ * vgpu_mm_set_handle_ops() - set the functions of drm/ that mm/ calls
  * @vdev: device
  * @ops: functions, valid as long as the device
  *
@@ -199,7 +199,10 @@ void vgpu_mm_fini(struct vgpu_device *vdev)
 	struct vgpu_mman *mman = vdev->mman;
 
 	vgpu_shrink_fini(vdev);
-	/* Wait for pending frees, because they may wipe VRAM and unbind GART entries. */
+	/*
+	 * Pending frees may wipe VRAM and unbind GART entries. Wait for them now, while copy jobs
+	 * still run.
+	 */
 	flush_workqueue(mman->bdev.wq);
 
 	vgpu_copy_stop(vdev);

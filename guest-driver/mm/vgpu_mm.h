@@ -4,8 +4,8 @@
  * doorbells. It also implements the SDMA jobs that move and clear memory. This header declares the
  * functions for bring-up and removal, system sleep, eviction and copies of pages, and the
  * callbacks into vm/ and drm/. Other headers for use outside of mm/: vgpu_bo.h (BOs),
- * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a BO's
- * memory). Functions are documented where they are defined.
+ * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (size and usage of VRAM and GTT),
+ * vgpu_res_cursor.h (walks through a BO's memory). Functions are documented where they are defined.
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H
@@ -48,7 +48,7 @@ struct vgpu_mm_vm_ops {
 /**
  * struct vgpu_mm_handle_ops - functions of drm/ that mm/ calls
  * @open: called when a file gets a handle of a BO; the BO's reservation is not held. Returns 0, or
- *        the error that the ioctl returns
+ *        a negative errno: then the file gets no handle, and its ioctl returns this error
  * @close: called when a file closes a handle of a BO
  */
 struct vgpu_mm_handle_ops {

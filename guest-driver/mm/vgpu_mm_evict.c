@@ -189,9 +189,9 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
  * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts BOs that are not pinned, even BOs of processes with queues. The restore of a process
- * moves its BOs back, perhaps while further BOs are still being evicted. Waits for the
- * copies.
+ * Evicts BOs that are not pinned, even BOs of processes with queues. Waits for the copies. On
+ * return, BOs may be in @mem_type again: the restore of a process moves the process's BOs back,
+ * perhaps while this function still evicts further BOs.
  *
  * Return: 0; -ERESTARTSYS if a signal has ended the eviction; -EBUSY if a BO could not leave; or
  * another negative errno. Only a signal ends the eviction early: after any other error the
@@ -264,13 +264,15 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
  * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() cannot handle
  * two kinds of BOs in TTM's lists:
  *
- * * BOs without references, which are still listed: that function waits until such a BO has left
- *   the list, but holds lru_lock, which the release of the BO needs. So it would wait forever.
- * * BOs that TTM's workqueue is destroying: that function and the workqueue would free the same
- *   pages at the same time.
+ * * BOs without references: ttm_device_clear_dma_mappings() would wait until such a BO has left the
+ *   list, and hold lru_lock meanwhile. The release of the BO needs lru_lock, so the wait would not
+ *   end.
+ * * BOs that TTM's workqueue is destroying: ttm_device_clear_dma_mappings() and the workqueue would
+ *   free the same pages at the same time.
  *
- * So vgpu_mm_unmap_dma() first takes a reference to each listed BO, which prevents further
- * releases. It waits for BOs without references, and then for the workqueue.
+ * So vgpu_mm_unmap_dma() first waits until all BOs without references have left the lists. It then
+ * holds a reference to each listed BO, which prevents further releases, and waits for the
+ * workqueue.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

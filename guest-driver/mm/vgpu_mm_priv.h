@@ -31,8 +31,8 @@ struct shrinker;
 
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
- * @manager: TTM's manager; counts bytes of system memory in GTT, with or without an address in @mm
- * @mm: allocator of the GART's pages, without the transfer windows at its start
+ * @manager: TTM's manager; counts bytes of system memory in GTT, with or without a GART address
+ * @mm: allocator of GART pages; does not contain the GART's first pages, the transfer windows
  * @bound: list of the struct vgpu_tt whose pages have GART entries
  * @lock: protects @mm and @bound
  */
@@ -106,7 +106,7 @@ struct vgpu_mman {
 	bool ready;
 	struct vgpu_shrink shrink;
 	unsigned long swaps_until;
-	struct mutex notifier_lock;	/* protects the validity of user pointers */
+	struct mutex notifier_lock;	/* protects results of vgpu_userptr_valid() */
 };
 
 /**
@@ -134,16 +134,15 @@ struct vgpu_tt {
  * @kmap: CPU mapping of vgpu_bo_kmap(); protected by the reservation
  * @kmaps: number of users of @kmap, each of which pins the BO; protected by the reservation
  * @vram_lost: true if a reset lost VRAM while the BO was in VRAM or was being copied out of VRAM;
- *             never cleared. vgpu_vram_mgr.lock protects this member and the following members up
- *             to @leaving_epoch
+ *             never cleared. vgpu_vram_mgr.lock protects the members from @vram_lost to
+ *             @leaving_epoch
  * @lost_epoch: identifies the last loss of VRAM that affected the BO, so that VGPU_STAT_BOS_LOST
  *              counts the BO once for each loss. Value of vgpu_hw.vram_epoch after that loss; valid
  *              if @vram_lost is true
  * @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true
  * @leaving_link: link in vgpu_vram_mgr.leaving if @leaving is not NULL
  * @leaving: fence of the last copy of the BO out of VRAM, or NULL
- * @leaving_epoch: value of vgpu_hw.vram_epoch, read before the driver created the copy that signals
- *                 @leaving
+ * @leaving_epoch: value of vgpu_hw.vram_epoch, read before the driver created the copy of @leaving
  * @attachments: list of the importers of the BO (vgpu_dma_buf.c); protected by the reservation
  */
 struct vgpu_bo_state {

@@ -37,7 +37,7 @@ TRACE_EVENT(vgpu_bo_create,
 		  __entry->flags, __entry->kernel ? " kernel" : "")
 );
 
-/* The memory of a BO is about to change. */
+/* A BO is about to move from one type of memory to another. */
 TRACE_EVENT(vgpu_bo_move,
 	TP_PROTO(const struct vgpu_bo *bo, u32 from, u32 to, bool evict),
 	TP_ARGS(bo, from, to, evict),
@@ -85,7 +85,7 @@ DEFINE_EVENT(vgpu_bo_class, vgpu_bo_evict,
 	TP_ARGS(bo)
 );
 
-/* A BO is freed; its memory has been freed already. */
+/* A struct vgpu_bo is about to be freed; the BO's memory has been freed already. */
 TRACE_EVENT(vgpu_bo_destroy,
 	TP_PROTO(const struct vgpu_bo *bo),
 	TP_ARGS(bo),

@@ -27,15 +27,22 @@
 
 /**
  * struct vgpu_res_cursor - position in a resource
- * @start: address of the current run: offset in VRAM, in the GART or in the doorbell BAR; bus
- *         address for vgpu_res_first_dma(); offset in the resource if the resource has no address
+ * @start: start of the current run, see below
  * @size: bytes of the run, at most @remaining
  * @remaining: bytes from @start to the end of the walk; 0 if the walk has ended
- * @node: buddy block or drm_mm node of the run. For DMA addresses: pointer to the array
- *        element of the page after the run. NULL for a resource without address
+ * @node: buddy block or drm_mm node of the run. In a walk of DMA addresses: pointer to the address
+ *        of the page after the run, in the array that vgpu_res_first_dma() got. NULL for a
+ *        resource without addresses
  * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
- *            TTM_PL_SYSTEM for DMA addresses and for a resource without address
+ *            TTM_PL_SYSTEM for DMA addresses and for a resource without addresses
  * @mm: allocator of the buddy blocks, if @mem_type is TTM_PL_VRAM
+ *
+ * A resource has no addresses if it is in TTM_PL_SYSTEM, or in TTM_PL_TT without a range of the
+ * GART. @start is one of these:
+ *
+ * * offset in VRAM, in the GART or in the doorbell BAR, if the resource has addresses
+ * * offset in the resource, if the resource has no addresses
+ * * bus address, in a walk of DMA addresses (vgpu_res_first_dma())
  */
 struct vgpu_res_cursor {
 	u64 start;
@@ -70,7 +77,10 @@ static inline void vgpu_res_next_node(struct vgpu_res_cursor *cur)
 		cur->node = (const struct drm_mm_node *)cur->node + 1;
 }
 
-/* Set start and size of the run that begins @offset bytes after the start of cur->node. */
+/*
+ * Set start and size of the run that begins @offset bytes after the start of cur->node. If this is
+ * beyond the end of cur->node, advance cur->node.
+ */
 static inline void vgpu_res_set_run(struct vgpu_res_cursor *cur, u64 offset)
 {
 	u64 bytes, first = vgpu_res_node(cur, &bytes);
@@ -105,7 +115,8 @@ static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
 
 /**
  * vgpu_res_first() - start to walk a resource
- * @res: resource; if NULL or without addresses, the walk is one run of offsets
+ * @res: resource. If @res is NULL or has no addresses (see struct vgpu_res_cursor), the walk has
+ *       one run, with @start and @size unchanged
  * @start: first byte, relative to the resource
  * @size: bytes to walk
  * @cur: cursor to set up

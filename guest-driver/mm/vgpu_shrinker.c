@@ -8,8 +8,9 @@
  * allocations for the copy may reclaim. If memory is short, this reclaim writes the first pages of
  * the copy to the swap device, and so frees memory for the other pages of the copy.
  *
- * Also, a swap-out may drop the last reference to a BO. The release of the BO then takes locks that
- * other tasks hold while they allocate. A task in reclaim must not take such locks.
+ * The worker has a second reason: a swap-out may drop the last reference to a BO. The release of
+ * the BO then takes locks that other tasks hold while they allocate. A task in reclaim must not
+ * take such locks.
  *
  * kswapd calls the shrinker long before memory is used up. If memory is used up nevertheless, the
  * OOM notifier makes the allocating task wait for the worker before the kernel kills a process. The
@@ -33,7 +34,7 @@
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
 /* Time limit of the OOM notifier's wait for the worker, in jiffies. */
 #define SHRINK_OOM_WAIT		HZ
-/* Largest BO whose copy may use the memory reserves: 2 MiB. */
+/* Largest BO, in pages, that may be copied to shmem with the memory reserves: 2 MiB. */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Time in jiffies for which the shrinker reports no pages after a run that swapped out nothing. */
 #define SHRINK_REST		(HZ / 10)
@@ -141,7 +142,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 	struct vgpu_shrink *s = container_of(nb, struct vgpu_shrink, oom);
 	s64 swappable = shrink_stat(s, VGPU_STAT_SWAPPABLE);
 	s64 shrunk = shrink_stat(s, VGPU_STAT_SHRUNK_PAGES);
-	/* A run that is in flight now may find nothing, so wait for the next run as well. */
+	/* A run that is in flight now may swap out nothing, so wait for the next run as well. */
 	int enough = atomic_read(&s->runs) + 2;
 
 	/* The worker must not wait below, because it would wait for itself. */
@@ -153,8 +154,9 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * Count not only swapped-out pages, but also the pages of BOs that were freed during the
-	 * wait: if *@freed stays 0, the kernel kills a process without testing free memory again.
+	 * Count not only pages that were swapped out during the wait, but also pages that were
+	 * freed with their BOs: a free lowers VGPU_STAT_SWAPPABLE. If *@freed stays 0, the kernel
+	 * kills a process without testing free memory again.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,
@@ -166,7 +168,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
  * vgpu_shrink_running() - whether the current task is the worker that reclaim woke
  * @vdev: device
  *
- * Callers let the worker swap out only BOs that are not in use.
+ * Callers let the worker swap out only BOs whose fences have all signalled.
  *
  * Return: true if the current task is the worker.
  */
@@ -180,8 +182,8 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * If the current task is the worker, the function sets whether the copy may use the memory reserves
- * (only small BOs may); otherwise the function does nothing.
+ * If the current task is the shrinker's worker, the function allows the copy of a small BO to use
+ * the memory reserves, and forbids it for other BOs. In other tasks the function does nothing.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
@@ -211,7 +213,7 @@ void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_tt);
 
 /**
- * vgpu_shrink_bo() - update swappability after a BO was pinned or unpinned
+ * vgpu_shrink_bo() - update VGPU_STAT_SWAPPABLE after a BO was pinned or unpinned
  * @bo: BO, reservation held
  */
 void vgpu_shrink_bo(struct vgpu_bo *bo)
@@ -228,7 +230,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_bo);
 
 /**
  * vgpu_shrink_init() - register shrinker and OOM notifier
- * @vdev: device, its managers work
+ * @vdev: device; the managers of its memory are initialised
  *
  * Return: 0 or -ENOMEM.
  */

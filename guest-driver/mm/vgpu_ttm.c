@@ -3,14 +3,14 @@
  * Implements TTM's device functions (struct ttm_device_funcs): system pages, evictions, moves,
  * CPU mappings.
  *
- * SDMA copies the contents, in the order given by the BO's reservation (vgpu_copy.c). A move of a
- * BO without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then copies; TTM
- * keeps the old memory until the copy has completed. A move of a BO with users does not wait for
- * the users: the copy runs after the users' jobs, and the mappings stay until then
- * (vgpu_mm_vm_ops.move_later). In three cases the thread that moves a BO waits for the BO's users:
- * if the move keeps the BO's pages (vgpu_move_in_place()); if the BO's owner moves the content
- * (vgpu_move_vacate()); and if the BO has importers, since importers must be notified before the
- * move.
+ * SDMA copies the contents, in the order given by the BO's reservation (vgpu_copy.c). The users of
+ * a BO are the jobs and user queues that have a pending fence in the reservation. A move of a BO
+ * without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then copies; TTM keeps
+ * the old memory until the copy has completed. A move of a BO with users does not wait for the
+ * users: the copy runs after them, and the mappings stay until then (vgpu_mm_vm_ops.move_later). In
+ * three cases the thread that moves a BO waits for the BO's users: if the move keeps the BO's pages
+ * (vgpu_move_in_place()); if the BO's owner, such as SVM, moves the content (vgpu_move_vacate());
+ * and if the BO has importers, since importers must be notified before the move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -46,7 +46,7 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	INIT_LIST_HEAD(&tt->bound_link);
 	if (page_flags & TTM_TT_FLAG_EXTERNAL)
 		tt->bo = to_vgpu_bo(tbo);
-	/* Use ttm_sg_tt_init(), because it allocates an array of DMA addresses as well. */
+	/* ttm_sg_tt_init() allocates the array of DMA addresses, which ttm_tt_init() does not. */
 	if (ttm_sg_tt_init(&tt->ttm, tbo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
@@ -74,8 +74,8 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
  * Returns false if the pages of @ttm exceed available memory (the estimate that the kernel prints
  * as MemAvailable) plus free swap space. Without this test, an allocation that cannot succeed would
  * take all free memory before it fails, and meanwhile other tasks' allocations would invoke the OOM
- * killer. The estimate does not count the free pages of TTM's pool. Only BOs that are not cached
- * get pages from the pool, so the test does not apply to these BOs.
+ * killer. BOs of at most SMALL_TT_PAGES are not tested. BOs that are not cached are not tested
+ * either: they get pages from TTM's pool, and the estimate does not count the pool's free pages.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -85,8 +85,9 @@ static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 }
 
 /*
- * All pages of BOs are allocated by this function. If memory is used up, the function returns
- * -ENOMEM without invoking the OOM killer, even in page faults, for which TTM creates @ctx.
+ * Allocate the pages of a BO, unless the BO is a user pointer or an import. If memory is used up,
+ * the function returns -ENOMEM without invoking the OOM killer. This needs gfp_retry_mayfail, which
+ * the function sets itself: in page faults, TTM creates @ctx and does not set this member.
  */
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
@@ -154,8 +155,9 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	if (vgpu_place_is_bar(tbo->resource->mem_type))
 		return false;
 	/*
-	 * Under memory pressure, the shrinker's worker swaps out only BOs without users: the
-	 * swap-out of a BO with users could evict user queues.
+	 * Under memory pressure, the shrinker's worker swaps out only BOs without pending fences. A
+	 * pending fence may be the eviction fence of user queues, and the swap-out would evict
+	 * these queues.
 	 */
 	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
 	    !dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
@@ -172,8 +174,8 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
  * @placement: receives the placement, to be passed to ttm_bo_validate() at once
  *
  * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does not
- * reach. A BO in GTT moves to system memory, and so does a BO whose owner moves the content
- * elsewhere (vgpu_move_vacate()).
+ * reach. A BO in GTT moves to system memory. If the owner of a BO moves the content elsewhere
+ * (vgpu_move_vacate()), the BO gets a place in system memory, too, but no pages.
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)
@@ -203,7 +205,10 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 	vgpu_dma_buf_moved(bo);
 }
 
-/* Call only for BOs without importers, because only vgpu_ttm_move_notify() notifies importers. */
+/*
+ * Announce a move that will run after the users of the BO (vgpu_mm_vm_ops.move_later). Call only
+ * for BOs without importers, because only vgpu_ttm_move_notify() notifies importers.
+ */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
@@ -267,10 +272,10 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if a move can be queued after the users of the BO. A move of a BO with importers
- * cannot be queued, since importers must be notified before the move. A move can be queued after
- * user queues: the move waits for their eviction fence, and this fence signals without waiting for
- * any move. So there is no deadlock.
+ * Returns true if a move can be queued to run after the users of the BO, so that no thread waits
+ * for the users. A move of a BO with importers cannot be queued, since importers must be notified
+ * before the move. A move can be queued after user queues: the move waits for their eviction fence,
+ * and this fence signals without waiting for any move. So there is no deadlock.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -373,9 +378,9 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 
 /*
  * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards. Returns
- * -EBUSY if some of the content cannot leave although vgpu_bo_owner_ops.evict_ok allowed the
- * eviction; TTM then continues with the next BO. The BO keeps its place on the LRU list: if the BO
- * moved to the end of the list, TTM's walk would reach the BO again and not terminate.
+ * -EBUSY if some of the content cannot leave now, which vgpu_bo_owner_ops.evict_ok may not have
+ * foreseen; TTM then continues with the next BO. The function leaves the BO at its place on the
+ * LRU list: at the end of the list, TTM's walk would reach the BO again and not terminate.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -532,7 +537,8 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 		return;
 	/*
 	 * The BO has no references, so if the trylock fails, an eviction holds the reservation.
-	 * Skip the wipe in this case.
+	 * Skip the wipe in this case: the blocks are then not clear when they are freed, and a
+	 * later allocation that needs zeros clears them.
 	 */
 	if (!dma_resv_trylock(tbo->base.resv))
 		return;

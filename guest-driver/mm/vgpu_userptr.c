@@ -13,10 +13,10 @@
  *	vgpu_userptr_bind()	reservation held: moves the BO to GTT with these
  *				pages, and clears GPU entries of earlier pages
  *	vgpu_userptr_valid()	notifier_lock held: tests whether the pages are still
- *				those of the process. If so, the notifier waits for jobs
- *				that are submitted before the lock is dropped
+ *				those of the process. If so, the notifier will wait for
+ *				jobs that are submitted before notifier_lock is dropped
  *
- * A BO without pages is in the CPU's domain, which no engine reaches.
+ * A BO without pages is in AMDGPU_GEM_DOMAIN_CPU, which no engine reaches.
  *
  * The notifier waits for the BO's fences (render node), or calls a function of the owner that stops
  * all use (KFD: user queues have no fences). Then the notifier clears the GPU's page-table entries,
@@ -41,8 +41,8 @@
  * @bo: the BO
  * @addr: address of the first byte, page aligned
  * @flags: AMDGPU_GEM_USERPTR_*
- * @invalidate: function that stops the use of the pages, or NULL if all use has fences in the
- *              BO's reservation
+ * @invalidate: function that stops the use of the pages. If NULL, the notifier waits for the fences
+ *              in the BO's reservation instead
  * @owner: argument of @invalidate
  * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
  *         accessed by xchg(), without a lock
@@ -103,8 +103,9 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 	mutex_unlock(lock);
 
 	/*
-	 * The wait covers the fences of all threads that found the pages valid, because these
-	 * threads add their fences before they drop the lock.
+	 * Stop the use of the pages, or wait for its end. All fences to wait for are in the
+	 * reservation already: a thread that finds the pages valid (vgpu_userptr_valid()) adds its
+	 * fence before it drops notifier_lock, and from now on no thread finds the pages valid.
 	 */
 	if (u->invalidate)
 		u->invalidate(u->owner);
@@ -132,8 +133,8 @@ static const struct mmu_interval_notifier_ops userptr_notifier_ops = {
  * @size: bytes, whole pages
  * @flags: AMDGPU_GEM_USERPTR_READONLY if the GPU does not write to the pages; _ANONONLY to
  *         require that one VMA without a file covers the range
- * @invalidate: function that stops the use of the pages, or NULL if all use has fences in the
- *              BO's reservation
+ * @invalidate: function that stops the use of the pages. If NULL, the notifier waits for the fences
+ *              in the BO's reservation instead
  * @owner: argument of @invalidate
  * @out: receives the BO, in the CPU's domain
  *
@@ -222,7 +223,8 @@ void vgpu_userptr_stop(struct vgpu_bo *bo)
 
 /**
  * vgpu_userptr_destroy() - free the user-pointer state of a BO
- * @bo: user pointer that is being destroyed; stopped and unbound
+ * @bo: BO that is being destroyed. It has no notifier any more (vgpu_userptr_stop()) and no bound
+ *      pages
  */
 void vgpu_userptr_destroy(struct vgpu_bo *bo)
 {
@@ -397,7 +399,7 @@ int vgpu_userptr_bind(struct vgpu_bo *bo)
  * vgpu_userptr_unbind() - unbind the pages of a BO
  * @bo: user pointer, reservation held
  *
- * On return the GPU does not reach the pages.
+ * After success the GPU does not reach the pages.
  *
  * Return: 0, -ENOMEM, -ERESTARTSYS.
  */
@@ -442,7 +444,8 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
  * If the result is true, and the caller adds fences to the BO's reservation before dropping
  * vgpu_mman.notifier_lock, the notifier will wait for these fences.
  *
- * Context: the caller holds vgpu_mman.notifier_lock, so it must not allocate.
+ * Context: the caller holds vgpu_mman.notifier_lock. It must not allocate until it drops this lock,
+ * because reclaim may call the notifier, which takes the lock.
  *
  * Return: true if the pages are bound and current; if false, the caller calls
  * vgpu_userptr_prepare() again.
@@ -504,11 +507,11 @@ void vgpu_userptr_unlock(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_tt_bind() - map the found pages for a move of the BO to GTT
+ * vgpu_userptr_tt_bind() - DMA-map the pages that were found, for a move of the BO to GTT
  * @bo: user pointer, reservation held
  * @ttm: TTM's pages of the BO; receives the pages and their DMA addresses
  *
- * Return: 0, -EFAULT if vgpu_userptr_bind() has set no pages to bind, -ENOMEM, -EIO.
+ * Return: 0, -EFAULT if vgpu_userptr_bind() has not set vgpu_userptr.binding, -ENOMEM, -EIO.
  */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -576,8 +579,8 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
  *        page waits for, so the page cannot be unmapped until the caller drops the lock
  *
  * GPU writes set no dirty bit in CPU page tables. Without this call reclaim would drop
- * data that only the GPU wrote: in pages that MADV_FREE made clean, in pages of shmem,
- * and in pages that have an older copy in swap space. Pages of a file system are already
+ * data that only the GPU wrote. This concerns pages that MADV_FREE made clean, pages of
+ * shmem, and pages that have an older copy in swap space. Pages of a file system are already
  * dirty if they are writable.
  */
 void vgpu_page_set_dirty(struct page *page)

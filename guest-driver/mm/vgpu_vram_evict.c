@@ -20,13 +20,13 @@
 #include "vgpu_mm_priv.h"
 
 /**
- * struct vram_search - a walk through the resources, in the order of their numbers
- * @next: resources below this number have been visited
- * @end: number of the first resource that is newer than the walk
+ * struct vram_search - a walk through vgpu_vram_mgr.resources, from the oldest to the newest
+ * @next: resources with a vgpu_vram_resource.number below this have been visited
+ * @end: resources from this number on were allocated after the walk began, and are not visited
  * @locked: true if the walk holds the reservation of the BO that it has found
  * @going: true if the walk met a BO that has no references any more and still has its memory
- * @kept: some owners keep their BOs in VRAM for a known time; @kept is the number of jiffies
- *        until the first of these BOs may be evicted, or 0 if there is no such BO
+ * @kept: number of jiffies until an owner first allows the eviction of its BO
+ *        (vgpu_bo_owner_ops.evict_in), or 0 if no such time is known
  */
 struct vram_search {
 	u64 next;
@@ -37,8 +37,9 @@ struct vram_search {
 };
 
 /*
- * Returns true if the BO has left VRAM, or will leave when its fences signal. The caller holds
- * the reservation.
+ * Returns true if the BO needs no eviction. Either the BO is not in VRAM any more, or TTM will free
+ * its VRAM when fences signal: the BO is deleted, or is the object in which TTM keeps the old
+ * memory of a BO during a move. The caller holds the reservation.
  */
 static bool vram_leaves(const struct ttm_buffer_object *tbo)
 {
@@ -72,10 +73,10 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Decide whether the walk stops at the BO @tbo. If another thread holds the BO's reservation, take
- * only a reference. If the BO has left VRAM or may be evicted, take a reference and the
- * reservation. Returns true if a reference was taken. The caller holds the manager's lock and
- * lru_lock.
+ * Returns true, and takes a reference, if the walk stops at the BO @tbo. The walk stops if another
+ * thread holds the BO's reservation, if the BO needs no eviction (vram_leaves()), or if the BO may
+ * be evicted. In the last two cases the function takes the reservation as well (s->locked). The
+ * caller holds the manager's lock and lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)
@@ -93,7 +94,7 @@ static bool vram_search_take(struct vram_search *s,
 	return false;
 }
 
-/* Returns the next BO at which the walk stops, or NULL at the end of the walk. */
+/* Returns the next BO that vram_search_take() has taken, or NULL at the end of the walk. */
 static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 						  struct vram_search *s)
 {
@@ -120,8 +121,9 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Evict the BO; the caller holds the reservation. Returns 0, -ENOENT if the BO may not be
- * evicted, -EBUSY if its owner cannot vacate it now, or another error of ttm_bo_validate().
+ * Evict the BO; the caller holds the reservation. Lowers *@kept as vram_evictable() does. Returns
+ * 0, -ENOENT if the BO may not be evicted, -EBUSY if vgpu_ttm_eviction_valuable() or
+ * vgpu_bo_owner_ops.vacate refuses the eviction now, or another error of ttm_bo_validate().
  */
 static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -143,8 +145,8 @@ static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Evict the BO that the walk has found. Waits for the BO's reservation if the walk does not hold it
- * yet. Drops the reservation and the reference.
+ * Evict the BO that the walk has found. If the walk does not hold the BO's reservation yet, waits
+ * for the reservation. Drops the reservation and the reference.
  */
 static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo)
 {
@@ -187,8 +189,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * the BO before it drops the reservation. The function evicts BOs until @size bytes of VRAM are
  * free.
  *
- * If no BO can be evicted, the function waits until VRAM is freed. The shortest of these limits
- * ends the wait:
+ * If no BO can be evicted, the function then waits until VRAM is freed. This second wait ends at
+ * the shortest of these limits:
  *
  * * a jiffy, if an owner could not vacate its BO: the caller has to poll, because no event is
  *   raised when a page of SVM is released;
@@ -246,8 +248,8 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
  * struct vram_hope - whether VRAM may become free for an allocation
  * @held: true if another thread holds the reservation of a BO of user space
  * @evictable: true if a BO may be evicted
- * @kept: some owners keep their BOs in VRAM for a known time; @kept is the shortest of these times
- *        in jiffies, or 0 if there is none
+ * @kept: number of jiffies until an owner first allows the eviction of its BO
+ *        (vgpu_bo_owner_ops.evict_in), or 0 if no such time is known
  */
 struct vram_hope {
 	bool held;
@@ -282,11 +284,11 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
 }
 
 /**
- * vgpu_vram_mgr_wait_kept() - wait until an owner no longer keeps its BO in VRAM
+ * vgpu_vram_mgr_wait_kept() - wait before a failed allocation of VRAM is tried again
  * @vdev: device
  * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
- * Waits for BOs that may be evicted after a known time (vgpu_bo_owner_ops.evict_in). Only for
+ * Waits for BOs that owners keep in VRAM for a known time (vgpu_bo_owner_ops.evict_in). Only for
  * callers that may hold reservations, and so cannot wait for a BO that another thread has
  * reserved; other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; takes
  * reservations only by trylock.
@@ -295,9 +297,10 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  *
  * Return:
  * * 0 if the known time has passed, or if VRAM was freed during the wait: the caller tries again
- * * 1 after a wait of one jiffy: the caller tries again, up to a limit. The function waits for one
- *   jiffy in three cases: a BO can be evicted at once; VRAM was freed between the read of @frees
- *   and this call; or another thread held the reservation of a BO, and no time is known
+ * * 1 after a pause of one jiffy, which lets other threads make progress: the caller tries again,
+ *   up to a limit. The function pauses if a BO may be evicted already, if VRAM was freed between
+ *   the read of @frees and this call, or if another thread held the reservation of a BO and no
+ *   owner keeps a BO for a known time
  * * -ENOENT if VRAM will not become free
  * * -EINTR on a fatal signal
  */

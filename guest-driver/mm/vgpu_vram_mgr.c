@@ -111,8 +111,9 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 		return -ENOSPC;
 	/*
 	 * With GPU_BUDDY_CONTIGUOUS_ALLOCATION the allocator aligns the blocks to the allocation's
-	 * size, not to a larger @align. If @align is at least the size, leave the flag out: the
-	 * allocation is then one block of @align bytes, which is contiguous as well.
+	 * size, even if @align is larger. So if @align is at least the size, leave the flag out:
+	 * the allocator then rounds the size up to @align and takes a single block of this size,
+	 * which is aligned and contiguous.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;
@@ -326,8 +327,8 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * If VRAM was lost since @vram_epoch was read, a copy that has not completed will be
-	 * cancelled, so mark the BO as lost.
+	 * VRAM was lost if vgpu_hw.vram_epoch has changed since the caller read @vram_epoch. A copy
+	 * that has not completed will then be cancelled, so mark the BO as lost.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))
@@ -337,7 +338,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_leaves);
 
 /**
- * vgpu_vram_mgr_distrust() - stop treating free blocks as clear
+ * vgpu_vram_mgr_distrust() - stop assuming that free blocks marked as clear contain zeros
  * @vdev: device, after a reset that has lost VRAM, before engines or user space use VRAM
  *
  * Context: any.
@@ -356,8 +357,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * (vgpu_copy_job.c), so the function also marks each BO whose copy out of VRAM was or will be
  * cancelled.
  *
- * Context: takes the manager's lock. Holders of the lock allocate memory, so the worker of the
- * recovery must not call the function.
+ * Context: takes the manager's lock. Holders of the lock allocate memory, and reclaim may wait for
+ * engines. So the worker of the recovery, which restarts the engines, must not call the function.
  *
  * Return: number of BOs that lost their content, not counting BOs of the kernel, such as page
  * tables.
@@ -397,7 +398,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_mark_lost);
 
 /**
- * vgpu_vram_mgr_forget_lost() - remove a BO from the lists of lost and leaving BOs
+ * vgpu_vram_mgr_forget_lost() - remove a BO from vgpu_vram_mgr.lost and vgpu_vram_mgr.leaving
  * @bo: BO whose memory has been freed
  *
  * Context: takes the manager's lock.

@@ -25,8 +25,8 @@
  * the hardware only while the newest fence is on all mapped BOs and has not signalled; the test
  * of the fence and the load of the queues are one critical section of queue_lock.
  *
- * A process never evicts its own BOs (kgd_mem_evict_ok()). The process's queues run only after all
- * BOs of the process have been restored, so each evicted BO would have to be restored first.
+ * A process never evicts its own BOs (kgd_mem_evict_ok()). It would gain nothing, because its
+ * queues run only after all its BOs have been restored.
  */
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
@@ -56,8 +56,8 @@
  */
 #define KFD_RESTORE_TRIES	4u
 /*
- * Number of failed attempts to lock kfd_process.mutex, KFD_RESTORE_MS apart, after which
- * restore_work sleeps on the mutex.
+ * restore_work sleeps on kfd_process.mutex after this number of failed attempts to lock the mutex.
+ * The attempts are KFD_RESTORE_MS apart.
  */
 #define KFD_RESTORE_BUSY	16u
 
@@ -225,9 +225,9 @@ static void kfd_evict_locked(struct kfd_process *p,
  *
  * Tests under queue_lock whether the process is resident, and does nothing if it is not.
  *
- * The caller needs no reference to the process, although restore_work uses the process: the
- * function queues restore_work only if the process is resident. Before a process is freed, it
- * stops being resident, and then kfd_process_info_fini() cancels restore_work.
+ * The function queues restore_work, which uses the process. Even so, the caller needs no reference
+ * to the process: the function queues restore_work only for a resident process. Before a process is
+ * freed, it stops being resident, and then kfd_process_info_fini() cancels restore_work.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.
@@ -271,8 +271,8 @@ static void kfd_eviction_work(struct work_struct *work)
 }
 
 /*
- * Put the queues back on the hardware. Returns 0, or -EAGAIN if the new fence has signalled
- * already.
+ * Put the queues back on the hardware. Returns 0, or -EAGAIN if the eviction fence that this
+ * restore has created has signalled already.
  */
 static int kfd_restore_queues(struct kfd_process *p)
 {
@@ -308,8 +308,9 @@ static void kfd_restore_leave(void)
 }
 
 /*
- * Look up the pages of user pointers, if any have changed. The caller holds kfd_process.mutex and
- * a slot of kfd_restore_slots; the function releases the slot during the look-up.
+ * If the pages of a mapped user pointer have changed, look up its new pages. The caller holds
+ * kfd_process.mutex and a slot of kfd_restore_slots; the function releases the slot during the
+ * look-up.
  */
 static int kfd_restore_find_pages(struct kfd_process *p)
 {
@@ -325,8 +326,8 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 
 /*
  * Try once to restore the BOs and the queues. The caller holds kfd_process.mutex and a slot of
- * kfd_restore_slots. Returns 0, -EAGAIN if the new fence has signalled, -ENOMEM, or an error of
- * kgd_mem_find_pages() or kgd_mem_validate_all().
+ * kfd_restore_slots. Returns 0, -EAGAIN if the fence that kfd_fence_renew() created here has
+ * signalled, -ENOMEM, or an error of kgd_mem_find_pages() or kgd_mem_validate_all().
  */
 static int kfd_restore_try(struct kfd_process *p)
 {
@@ -422,15 +423,16 @@ static void kfd_restore_work(struct work_struct *work)
 
 /**
  * kfd_process_keeps() - whether an eviction has to spare a BO of a process with queues
- * @info: BOs of the process
+ * @info: BOs of the process that maps the BO and has queues
  * @mem_type: TTM_PL_* of the memory in which the BO is
  *
  * If the function returns true, the caller evicts another BO or uses another placement.
  *
  * Context: atomic.
  *
- * Return: true during the restore and the time slice of the process; see
- * kfd_timeslice_keeps().
+ * Return: true if the eviction has to spare the BO. For a BO in VRAM, unless the current task runs
+ * restore_work, the result is true as long as kfd_process_kept() does not return 0. In all other
+ * cases it is true during the restore and the time slice of the process of @info.
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {
@@ -585,8 +587,8 @@ int kfd_process_make_resident(struct kfd_process *p)
 	}
 	mutex_lock(&p->queue_lock);
 	/*
-	 * If an eviction has set info->evicted while this function ran, the process gets no time
-	 * slice.
+	 * If an eviction has set info->evicted while this function ran, end the attempt as failed:
+	 * the process gets no time slice.
 	 */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
@@ -686,7 +688,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
  * @p: process without references
  *
  * Separate from kfd_process_info_fini(), because notifiers of user pointers may use
- * kgd_process_info after that call. Lookups in RCU read-side sections do not use kgd_process_info.
+ * kgd_process_info between the two calls. No RCU grace period is needed: a lookup that still finds
+ * @p in an RCU read-side section does not use kgd_process_info.
  *
  * Context: any.
  */

@@ -12,10 +12,10 @@
  * which process is evicted, and when.
  *
  * The BO's reservation orders eviction and restore. If an eviction takes the reservation of a BO
- * before the restore does, the restore finds the BO moved. If an eviction takes the reservation
- * after the restore, the eviction finds the fence on the BO. Fences are added only for a process
- * with amdkfd_process_info.resident set, so this member is set before the restore takes the first
- * reservation.
+ * before the restore does, the restore finds that the BO has moved, and gives it a place again. If
+ * an eviction takes the reservation after the restore, the eviction finds the fence on the BO.
+ * Fences are added only while amdkfd_process_info.resident is set. So kfd_process_make_resident()
+ * sets this member before it takes the first reservation.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -38,7 +38,8 @@
 /*
  * Implements vgpu_bo_owner_ops.evict_ok for the processes that map the BO and have queues. Returns
  * false if one of these processes keeps the BO in place (kfd_process_keeps()). Also returns false
- * if the current task acts for one of them and the BO is not in system memory (TTM_PL_SYSTEM).
+ * if the current task acts for one of these processes (kfd_process_is_own()) and the BO is not in
+ * system memory (TTM_PL_SYSTEM).
  */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -54,8 +55,8 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 			return false;
 		/*
 		 * A task that acts for a process must not evict the BOs of that process. Swapping
-		 * a BO out of system memory is allowed, because the BO was evicted when it moved
-		 * there.
+		 * out a BO in TTM_PL_SYSTEM is allowed, because the GPU does not reach such a BO:
+		 * it was evicted already.
 		 */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;
@@ -64,9 +65,10 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 }
 
 /*
- * Implements vgpu_bo_owner_ops.evict_in for the processes that map the BO and have queues. If the
- * current task acts for one of these processes, returns 0, which stands for an unknown time:
- * kgd_mem_evict_ok() returns false to this task as long as the process has queues and maps the BO.
+ * Implements vgpu_bo_owner_ops.evict_in: returns the jiffies until none of the processes that map
+ * the BO and have queues keeps the BO in VRAM any more. If the current task acts for one of these
+ * processes (kfd_process_is_own()), returns 0, because the time is unknown: as long as this process
+ * has queues and maps the BO, kgd_mem_evict_ok() returns false.
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -107,7 +109,7 @@ static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 
 /**
  * kgd_mem_link() - add memory to the users of its BO
- * @mem: memory with its BO, neither doorbells nor the MMIO page
+ * @mem: memory that has a BO already, and is neither doorbells nor the MMIO page
  *
  * Context: kfd_process.mutex is held; takes the BO's reservation.
  */
@@ -179,8 +181,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
- * Bytes that kgd_mem_make_table_room() frees. If this many bytes of VRAM are free when a caller has
- * failed with -ENOMEM, that caller did not lack VRAM for page tables.
+ * Bytes that kgd_mem_make_table_room() frees. If this many bytes of VRAM are free after a call that
+ * returned -ENOMEM, that call did not lack VRAM for page tables, so it is not tried again.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 
@@ -218,7 +220,7 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
  * @frees: vgpu_vram_mgr_frees() before the call that returned -ENOMEM
  * @until: time at which the caller gives up, in jiffies
  *
- * Evicts BOs, or waits until VRAM is freed or may be evicted.
+ * Evicts BOs, or waits until VRAM is freed or a BO in VRAM may be evicted.
  *
  * Context: kfd_process.mutex may be held, no reservation is; sleeps.
  *
@@ -304,8 +306,10 @@ static int kgd_mem_share_bar(struct kfd_process_device *pdd,
 }
 
 /**
- * kgd_mem_is_bar() - whether memory is in a BAR
+ * kgd_mem_is_bar() - whether memory is in the doorbell or register BAR
  * @mem: memory
+ *
+ * The BO of such memory is pinned, and several struct kgd_mem may share the BO.
  *
  * Context: any.
  *

@@ -63,7 +63,7 @@ struct kfd_mem_attachment {
  * @validate_list: link in amdkfd_process_info.kfd_bo_list
  * @domain: domain of the BO: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
  * @mapped_to_gpu_memory: number of mappings. Written with kfd_process.mutex and the BO's
- *                        reservation held, read by eviction decisions
+ *                        reservation held, read with one of the two held
  * @va: GPU address in every VM that maps the memory
  * @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @process_info: kfd_process.kgd_process_info of the process
@@ -71,12 +71,12 @@ struct kfd_mem_attachment {
  *             a ring need not wrap
  * @dmabuf: dma-buf of the import or export, referenced, or NULL
  * @is_imported: true if the memory was imported from a dma-buf
- * @gem: NULL for memory with a handle. Otherwise GEM_VA has mapped the BO in the VM of one GPU
- *       (kfd_mem_gem.c), and @gem is the state of the process on this GPU. The structure then has
- *       no handle and no @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
+ * @gem: NULL for an allocation or import. For a mapping of GEM_VA (kfd_mem_gem.c): state of the
+ *       process on the GPU whose VM maps the BO. In the latter case, the structure has no handle
+ *       and no @attachments, and @mapped_to_gpu_memory counts the mappings that GEM_VA has created
  * @invalid: true if the last look-up of a user pointer's pages found no memory at its address,
- *           or if there was no look-up yet. The next placement unbinds the BO, and no entries
- *           are written until a look-up finds memory
+ *           or if there was no look-up yet. If true, kfd_userptr_place() unbinds the BO, and no
+ *           entries are written until a look-up finds memory
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.
  *

@@ -42,9 +42,10 @@
  *
  * Context: any.
  *
- * Return: the process's state on @vdev, or NULL if the process has ended, even if another process
- * has the PASID now. Unless the result is NULL, the function has taken a reference to the process;
- * the caller drops this reference by kfd_unref_process().
+ * Return: the process's state on @vdev, or NULL if the process has ended. A later process with the
+ * same PASID is not returned, because it has not acquired @file. Unless the result is NULL, the
+ * function has taken a reference to the process; the caller drops this reference by
+ * kfd_unref_process().
  */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
@@ -86,8 +87,8 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 
 	/*
 	 * Refuse user pointers. A restore validates all BOs that the process has mapped
-	 * (kfd_evict.c). The restore would fail as long as the process that created a user pointer
-	 * has no pages at the address of the user pointer.
+	 * (kfd_evict.c). A user pointer may belong to another process. While that process has no
+	 * pages at the address, the restore would fail.
 	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
@@ -131,8 +132,9 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	int ret = 0;
 
 	/*
-	 * Do not validate a BO that has a mapping, while the process is resident and not evicted:
-	 * the BO has its place already, and engines may be accessing it through that mapping.
+	 * Do not validate a BO that has a mapping, while the queues of the process may run (the
+	 * process is resident and not evicted). The BO has its place already, and engines may be
+	 * accessing it through that mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))
@@ -237,10 +239,10 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 	}
 	/*
 	 * Wait for moves. The page-table entries of a BO that is being moved may be stale, and
-	 * queues may use the stale entries until the move ends. After the move, queues are off the
-	 * hardware until a restore has written new entries. So the caller can clear all stale
-	 * entries of a mapping, even if some of the pages stay mapped: the restore writes the
-	 * entries of these pages again.
+	 * queues may use the stale entries. Before the move begins, the queues are taken off the
+	 * hardware, and they stay off until a restore has written new entries. So after the wait,
+	 * vgpu_vm_clear_mappings() can clear all stale entries of a mapping. Pages of the mapping
+	 * outside the range stay mapped: the restore writes their entries again.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

@@ -6,9 +6,10 @@
  * run are evicted for BOs of processes that run. BOs that do not fit into VRAM are in system
  * memory, of which enough must remain for the system. Therefore:
  *
- *	GTT + sum over GPUs of (VRAM requested - size of VRAM, if positive) <= 3/4 of RAM
+ *	GTT requested + sum over GPUs of (VRAM requested - size of VRAM, if positive)
+ *		<= 3/4 of RAM
  *
- * A BO counts from its allocation until its memory is freed, which a CPU mapping may delay.
+ * A BO counts from its allocation until its memory is freed. A CPU mapping may delay the free.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -121,7 +122,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_unreserve);
  * kfd_mem_limit_detach() - remove a GPU's VRAM from the limit, and the node from its device
  * @node: GPU that is removed
  *
- * Sets vgpu_device.kfd to NULL, since BOs with a CPU mapping may outlive the node.
+ * Sets vgpu_device.kfd to NULL, so that kfd_mem_limit_unreserve() does not use the node any more:
+ * BOs with a CPU mapping may outlive the node.
  *
  * Context: process context.
  */

@@ -126,10 +126,10 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 		return true;
 	/*
 	 * If the BO was neither exported nor imported nor mapped by GEM_VA, @mem is its only struct
-	 * kgd_mem, and no other BO uses its reservation. A BO of doorbells or of the MMIO page is
-	 * an exception: several struct kgd_mem share such a BO. Return false in this case, too: the
-	 * caller then removes the eviction fence, even if another struct kgd_mem still maps the BO.
-	 * This is harmless, because the BO is pinned and so never evicted.
+	 * kgd_mem, and no other BO uses its reservation. Exception: several struct kgd_mem share a
+	 * BO of doorbells or of the MMIO page. For such a BO, the result may be wrong, and the
+	 * caller may remove the eviction fence too early. This is harmless, because the BO is
+	 * pinned and so never evicted.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
@@ -156,8 +156,8 @@ void kgd_mem_unfence(struct kgd_mem *mem)
 }
 
 /*
- * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the new mappings
- * (kfd_mem_attachment.fresh) in all VMs. The caller holds the reservation.
+ * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the mappings without page-table
+ * entries (kfd_mem_attachment.fresh) in all VMs. The caller holds the reservation.
  */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
@@ -194,9 +194,11 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, until the first error; then
- * write the entries of all new mappings. Increments *@done for each of these VMs that maps @mem
- * now. The caller holds the reservation and has validated the BO.
+ * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, up to the first error. Then,
+ * even after an error, write the entries of all new mappings. Increments *@done for each VM before
+ * the error, including VMs that mapped @mem before this call. If the entries cannot be written,
+ * removes the new mappings and leaves *@done as it was. The caller holds the reservation and has
+ * validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)
@@ -261,8 +263,9 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
 	if (ret)
 		return ret;
 	/*
-	 * Do not validate a BO that is mapped and in place, because engines may be accessing
-	 * it through another mapping.
+	 * Do not validate a BO that has a mapping, while the queues of the process may run (the
+	 * process is resident and not evicted). The BO has its place already, and engines may be
+	 * accessing it through that mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
 	    READ_ONCE(mem->process_info->evicted))
@@ -285,7 +288,8 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
  * @done: from kgd_mem_map_check(), less than @n; incremented for each address space that maps @mem,
  *        even if the function then fails
  *
- * The caller keeps SVM ranges off the addresses, as kfd_memory_map() does.
+ * During the call, the caller prevents that SVM ranges are created at the addresses, as
+ * kfd_memory_map() does.
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.
  *
@@ -324,10 +328,10 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * The try has stopped at pdds[*@done]. If this is not the GPU of @vdev, the try has
-		 * mapped the memory on @vdev, and then a later GPU lacked room. To make room on the
-		 * later GPU, kgd_mem_make_table_room() needs vgpu_vram_mgr_frees() of that GPU, but
-		 * @frees is from @vdev. So start the next try, which first reads the right value.
+		 * This try began at the GPU of @vdev, and stopped at the GPU of pdds[*@done]. If
+		 * the two differ, the memory is mapped on @vdev now, and the second GPU lacked
+		 * room. @frees was read from @vdev, so it cannot be used to make room on the second
+		 * GPU. Start another try: it first reads vgpu_vram_mgr_frees() of the second GPU.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

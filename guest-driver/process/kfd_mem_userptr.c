@@ -6,8 +6,9 @@
  * Before the queues run again, restore_work (kfd_evict.c) looks up the new pages and writes the
  * page-table entries. A user pointer whose memory was unmapped gets no entries, as in amdgpu, so
  * that an access faults. The restore does not fail because of such a user pointer, since otherwise
- * the queues would stay off the hardware for good. If memory may not be written (mprotect), the
- * queues stay off the hardware until writes are allowed again.
+ * the queues would stay off the hardware for good. But the restore does fail, as in amdgpu, if the
+ * process may not write its memory (mprotect). Then the queues stay off the hardware until writes
+ * are allowed again.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>

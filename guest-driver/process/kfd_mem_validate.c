@@ -26,11 +26,11 @@
  * the next BO is placed.
  *
  * A ticket is of no use after TTM has found no room. TTM 6.12 returns -ENOSPC in this case,
- * and also if a lock failed with -EDEADLK. The caller cannot tell the two cases apart, but after
- * -EDEADLK it must drop all reservations before it locks another BO with the ticket. So
- * kgd_mem_send_ahead() ends at the first BO that finds no room in VRAM. Then kgd_mem_bring_all()
- * evicts nothing from VRAM. A BO that is not in VRAM yet gets free VRAM or, if there is too little,
- * a place in GTT.
+ * and also if a lock failed with -EDEADLK. In the second case the caller must drop all reservations
+ * before it locks another BO with the ticket. The caller cannot tell the two cases apart. So
+ * kgd_mem_send_ahead() ends at the first BO that finds no room in VRAM, and all reservations are
+ * dropped. kgd_mem_bring_all() never evicts from VRAM, so it does not meet this problem: a BO that
+ * is not in VRAM yet gets free VRAM or, if there is too little, a place in GTT.
  */
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
@@ -74,7 +74,8 @@ static int kgd_mem_place(struct kgd_mem *mem)
  *
  * Context: the BO's reservation is held; sleeps.
  *
- * Return: 0; -EINVAL if one of the GPUs does not reach the place of the BO; -ERESTARTSYS.
+ * Return: 0; -EINVAL if one of the GPUs does not reach the place of the BO; -ERESTARTSYS if a
+ * signal ends a wait.
  */
 int kgd_mem_update(struct kgd_mem *mem)
 {
@@ -161,8 +162,9 @@ static int kgd_mem_lock_each(struct amdkfd_process_info *info, struct drm_exec *
 
 /*
  * Call @fn(@info, @again) while holding the reservations of all BOs for which kgd_mem_moves() is
- * true. @fn is called inside drm_exec's locking loop, since TTM may take more locks with the
- * ticket. Returns -ENOMEM, -ERESTARTSYS or the result of @fn.
+ * true. @fn is called inside drm_exec's locking loop: TTM may take more locks with the ticket,
+ * which is forbidden after the loop (ww_acquire_done()). Returns -ENOMEM, -ERESTARTSYS or the
+ * result of @fn.
  */
 static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 			  int (*fn)(struct amdkfd_process_info *info, bool again))
@@ -196,8 +198,8 @@ static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 
 /*
  * Start the copies of BOs to VRAM, evicting BOs of other processes, until TTM finds no more room.
- * A BO is copied while the next one gets its VRAM. Each BO gets the eviction fence at once, so
- * that an eviction of its new VRAM signals the fence and restarts the restore.
+ * A BO is copied while the next one gets its VRAM. Each BO gets the eviction fence at once. So if
+ * the BO is evicted before the restore ends, the fence signals, and the restore starts again.
  */
 static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 {
@@ -262,8 +264,8 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 		if (!kgd_mem_moves(mem))
 			continue;
 		/*
-		 * Once the fence has signalled, BOs may be evicted again, so the caller must
-		 * start again.
+		 * Once the eviction fence has signalled, BOs may be evicted again, so the restore
+		 * must start from the beginning.
 		 */
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
@@ -317,7 +319,8 @@ bool kgd_mem_pages_missing(struct kfd_process *p)
  * Context: kfd_process.mutex is held; the caller holds no other lock that other processes need,
  * and no slot of kfd_restore_slots.
  *
- * Return: 0, or an error of vgpu_userptr_prepare() other than -EFAULT.
+ * Return: 0, also if a user pointer has no memory at its address (kgd_mem.invalid is set for it);
+ * or an error of vgpu_userptr_prepare().
  */
 int kgd_mem_find_pages(struct kfd_process *p)
 {
@@ -341,9 +344,9 @@ int kgd_mem_find_pages(struct kfd_process *p)
  * @p: process
  * @again: if true, return -EAGAIN when the eviction fence signals while the function runs
  *
- * On return each BO has a place, the eviction fence and up-to-date entries. Before the call the
- * caller first creates the eviction fence, and then finds the pages of user pointers
- * (kgd_mem_find_pages()). In this order, a later invalidation of the found pages signals the fence.
+ * After success each BO has a place, the eviction fence and up-to-date entries. Before the call the
+ * caller finds the pages of user pointers (kgd_mem_find_pages()). The caller must have created the
+ * eviction fence before that, so that an invalidation of the found pages signals the fence.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *

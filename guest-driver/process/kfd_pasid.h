@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declares the allocator of PASIDs for processes and for files of render nodes. Functions are
- * documented in kfd_pasid.c.
+ * Declares the allocator of PASIDs for processes and for open render-node files (struct vgpu_file).
+ * Functions are documented in kfd_pasid.c.
  */
 #ifndef KFD_PASID_H
 #define KFD_PASID_H

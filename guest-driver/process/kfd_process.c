@@ -301,7 +301,8 @@ struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 /**
  * kfd_process_device_by_node_id() - find a process's state on a GPU by the GPU's global id
  * @p: process
- * @gpu_id: kfd_node.gpu_id, the id in offsets for mmap and in requests of a debugger
+ * @gpu_id: kfd_node.gpu_id, the same for all processes. Offsets for mmap and requests of a debugger
+ *          contain this id
  *
  * Context: any; takes no lock.
  *
@@ -390,7 +391,8 @@ void kfd_process_report_restore(struct kfd_process *p, bool on)
 /**
  * kfd_process_stopped_for() - stop the queues of a process on a GPU, and log the reason
  * @pdd: state of the process on the GPU
- * @fmt: format of the reason, with which the log message starts; the arguments of @fmt follow
+ * @fmt: printf format of the reason, followed by its arguments. The log message starts with the
+ *       reason
  *
  * A stopped queue does not run again; user space can only destroy it.
  *
@@ -564,7 +566,8 @@ void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
  * Context: kfd_process.mutex is held. Takes kfd_processes_mutex; sleeps.
  *
  * Return: 0; -EINVAL if @drm_file is not a file of this GPU's render node, if a process has
- * acquired the file already, or if the file has an address space already; -ENOMEM.
+ * acquired the file already, or if an earlier DRM ioctl has created an address space for the file;
+ * -ENOMEM.
  */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)

@@ -62,8 +62,8 @@ struct vgpu_vm;
  * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may run.
  *           Protected by kfd_process.queue_lock
  * @flags: bits KFD_PDD_*, accessed by atomic bit operations
- * @lost_reported: true if the last recovery found the page tables in @vm lost with VRAM; that
- *                 recovery has reported the loss to the process. Used by recovery only
+ * @lost_reported: true if the last recovery found that the page tables in @vm were lost with VRAM,
+ *                 and has reported this loss to the process. Used by recovery only
  * @dbg: exceptions of the process on the GPU, for a debugger; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
  * @tba_addr: address of the trap handler; protected by kfd_process.mutex
@@ -132,10 +132,10 @@ enum kfd_criu_state {
  * @pqm: queue ids
  * @kgd_process_info: BOs of the process, and their eviction and restore (kfd_evict_priv.h);
  *                    constant
- * @ef: newest eviction fence of the BOs, or NULL if amdkfd_process_info.resident is false.
- *      Written with @mutex and @queue_lock held, read with either held
- * @eviction_work: takes the queues off the hardware and signals @ef; queued by the first
- *                 wait for @ef
+ * @ef: newest eviction fence of the BOs, or NULL if amdkfd_process_info.resident is false (the
+ *      process has no queues). Written with @mutex and @queue_lock held, read with either held
+ * @eviction_work: takes the queues off the hardware and signals @ef; queued when a task first
+ *                 waits for @ef
  * @restore_work: restores the BOs, then the queues
  * @events: HSA events; kfd_events_init() allocates it
  * @dbg: debug sessions of the process, and the arguments of the last RUNTIME_ENABLE; kfd_dbg_init()
@@ -172,8 +172,8 @@ struct kfd_process {
 	struct kref ref;
 	struct work_struct release_work;
 	struct rcu_head rcu;
-	struct mutex mutex;		/* protects BOs, queues, VMs */
-	struct mutex queue_lock;	/* protects the state of queues */
+	struct mutex mutex;		/* protects BOs, VMs, and creation and removal of queues */
+	struct mutex queue_lock;	/* protects the state that decides whether a queue runs */
 	struct kfd_process_device *pdds[KFD_MAX_GPU_INSTANCE];
 	u32 n_pdds;
 	struct process_queue_manager pqm;
@@ -207,10 +207,10 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
 
 /*
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
- * Order: kfd_process.mutex -> kfd_processes_mutex. The holder takes neither an mmap_lock nor
- * kfd_process.mutex, because a process can hold these two locks for a long time. If the holder
- * waited for such a lock, three operations would wait for kfd_processes_mutex as long: the first
- * open by any process, the exit of any process, and the removal of a GPU.
+ * Taken after kfd_process.mutex. The holder takes neither an mmap_lock nor kfd_process.mutex,
+ * because a process can hold these two locks for a long time. If the holder waited for such a lock,
+ * three operations would meanwhile wait for kfd_processes_mutex: the first open by any process, the
+ * exit of any process, and the removal of a GPU.
  */
 extern struct mutex kfd_processes_mutex;
 

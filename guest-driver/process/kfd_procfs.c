@@ -21,8 +21,8 @@
 /**
  * struct kfd_procfs_vram_file - file "vram_<gpu id>" of a process
  * @pdd: state of the process on the GPU
- * @attr: the file
- * @name: name of the file
+ * @attr: attribute, which refers to @name
+ * @name: memory of the file's name
  */
 struct kfd_procfs_vram_file {
 	struct kfd_process_device *pdd;
@@ -50,8 +50,8 @@ static struct kobject *kfd_procfs;
 /*
  * Protects the folders. kfd_process.mutex cannot protect them: kfd_process_detach() removes the
  * folder of a process, and must not wait for kfd_process.mutex, because an MMU notifier calls
- * kfd_process_detach(). Meanwhile a thread of the process may create the folder of a queue, if the
- * reason for the detach is the removal of a GPU.
+ * kfd_process_detach(). If a GPU is being removed, threads of the detached process still run, and
+ * may create the folder of a queue at the same time.
  */
 static DEFINE_MUTEX(kfd_procfs_mutex);
 
@@ -108,8 +108,8 @@ static void kfd_procfs_fill(struct kfd_process *p)
  * @p: process with its PASID and GPUs
  *
  * A failure is not reported, because the folder is only information. If a folder with this PID
- * exists, the function creates none: the folder belongs to an earlier program with the same
- * PID, whose mm has not ended yet.
+ * exists, the function creates none: the existing folder belongs to the program that ran with this
+ * PID before exec(). The mm of that program has not ended yet.
  *
  * Context: process context; takes kfd_procfs_mutex.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Computes the minimum residency time of a restored process under memory overcommit.
+ * Computes how long evictions spare the BOs of a restored process under memory overcommit.
  *
  * DOC: time slices
  *
@@ -9,9 +9,9 @@
  * processes could evict each other all the time, so that BOs move and no queue runs.
  *
  * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps() before an
- * eviction, and evicts another BO if the function returns true. Time slices do not delay the
- * eviction fence: as soon as a task waits for the fence, eviction_work takes the queues off the
- * hardware.
+ * eviction, and evicts another BO if the function returns true. Time slices spare only the BOs, not
+ * the queues: as soon as a task waits for the eviction fence, eviction_work takes the queues off
+ * the hardware, even during a time slice.
  *
  * How long the BOs of a process are spared depends on the kind of the eviction:
  *
@@ -42,8 +42,8 @@
 #define KFD_TIMESLICE_MAX_MS	10000u
 #define KFD_TIMESLICE_FACTOR	4u
 /*
- * Limit of kfd_timeslice.fails. During the restore of a process, allocations of VRAM spare the
- * process for a limited time: KFD_ACTIVE_MS << fails (10 ms to 2.56 s).
+ * Limit of kfd_timeslice.fails. This member determines for how long allocations of VRAM spare a
+ * process during its restore: KFD_ACTIVE_MS << fails (10 ms to 2.56 s).
  */
 #define KFD_FAILS_MAX		8u
 

@@ -16,9 +16,10 @@ enum kfd_timeslice_state {
  * kfd_timeslice.c
  * @state: state of the queues
  * @fails: number of consecutive restores that failed
- * @start: time in jiffies when the restore began
+ * @start: time in jiffies when the last restore began
  * @active_until: time in jiffies up to which allocations do not evict the process from VRAM
- * @slice_until: time in jiffies up to which all other evictions spare the process
+ * @slice_until: time in jiffies up to which the process is spared by swap-outs, and by evictions
+ *               from VRAM for the restore of another process
  *
  * Written under kfd_process.mutex, except in kfd_timeslice_off(), whose caller holds
  * kfd_process.queue_lock. Eviction decisions read the members without a lock, and may use old
@@ -47,8 +48,9 @@ void kfd_timeslice_off(struct kfd_timeslice *t);
  */
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now);
 /*
- * Return true if an eviction has to spare a BO in @mem_type (TTM_PL_*). @back is true if the
- * eviction is for another process that is being restored. Any context.
+ * Return true if an eviction has to spare a BO of the process of @t. @mem_type (TTM_PL_*) is the
+ * memory that has the BO. @back is true if the eviction makes room for the restore of another
+ * process. Any context.
  */
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recovers a device by one work item with one state machine (docs/driver.md, "Recovery"). hw/
- * reports a failure by vgpu_reset_request(); this file recovers the part that failed:
+ * Recovers a device. One work item runs one state machine (docs/driver.md, "Recovery"). hw/
+ * reports a failure by vgpu_reset_request(). The recovery depends on the part that failed:
  *
  *	GART		write the table again
  *	rings		soft recovery: restart the kernel's rings at the first job
  *			that is not done; reset the engine of a ring that does not stop
  *	engine		reset that engine; if that fails, reset the device
- *	device		mode-1 reset; if that fails, give up the engines
+ *	device		mode-1 reset; if that fails, use the engines no more: the CPU
+ *			executes the kernel's jobs, and user queues do not run
  *
  * Fences depend on the worker, so the worker neither allocates nor takes a reservation.
  */
@@ -123,7 +124,10 @@ static bool reset_gart(struct vgpu_device *vdev)
 	return !ret;
 }
 
-/* Stop the kernel's rings. Returns VGPU_RECOVER_ENGINE() of each engine to be reset. */
+/*
+ * Stop the kernel's rings. Returns a mask with VGPU_RECOVER_ENGINE() of each engine that has to be
+ * reset, because its ring did not stop.
+ */
 static unsigned long reset_park_rings(struct vgpu_device *vdev)
 {
 	unsigned long bad = 0;
@@ -191,8 +195,8 @@ static void reset_zap_work(struct work_struct *work)
 }
 
 /*
- * Remove user-space mappings of the BARs until vgpu_io_map_open(). A work item removes them,
- * because the removal may wait for this reset:
+ * Remove user-space mappings of the BARs, and allow no new ones until vgpu_io_map_open(). A
+ * separate work item removes the mappings, because the removal may wait for this reset:
  *
  * - The removal calls the MMU notifiers of the addresses. SVM ranges and user pointers at these
  *   addresses have notifiers that wait for fences.
@@ -250,11 +254,12 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 }
 
 /*
- * Reset the device and restart its engines, or give the engines up. @parked has
+ * Reset the device and restart its engines, or give the engines up. @parked is a mask with
  * VGPU_RECOVER_ENGINE() of each engine that is already parked. @dead is an array with a bitmap
- * of user queues for each engine: on entry, the bitmaps of parked engines are from
- * vgpu_sdma_park(); on return, all bitmaps are from vgpu_sdma_unpark(), unless the engines
- * were given up.
+ * of user queues for each engine. On entry, the bitmap of a parked engine has the queues that
+ * must not run again (vgpu_sdma_park()); the function sets the bitmaps of the other engines. On
+ * return, each bitmap has the queues that were stopped for good (vgpu_sdma_unpark()), unless the
+ * engines were given up.
  */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
@@ -308,7 +313,7 @@ static const char *reset_reason(unsigned long what)
 		return "reset of the device asked for";
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
-	/* Name the failed engine with the lowest number. */
+	/* The callers request at least one reset, so the bit of an engine is set here. */
 	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }
 
@@ -375,7 +380,7 @@ static void reset_work(struct work_struct *work)
  * vgpu_reset_device() - reset the device on request of an operator
  * @vdev: device
  *
- * Context: process context; waits until the reset is done and the client is notified.
+ * Context: process context; waits until the reset is done and vgpu_reset.client is notified.
  *
  * Return: 0, or -ENODEV if requests are not accepted (the device is being removed).
  */
@@ -419,9 +424,9 @@ u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
 
 /**
  * vgpu_reset_init() - prepare for recoveries
- * @vdev: device, before vgpu_hw_init()
+ * @vdev: device; vgpu_hw_init() has not been called yet
  *
- * Requests are accepted after vgpu_reset_start().
+ * Requests for recoveries are not accepted before vgpu_reset_start().
  *
  * Return: 0 or -ENOMEM.
  */
@@ -447,7 +452,8 @@ int vgpu_reset_init(struct vgpu_device *vdev)
 /**
  * vgpu_reset_set_client() - set the functions that a recovery calls
  * @vdev: device
- * @client: functions; called from vgpu_reset_start() to vgpu_reset_stop()
+ * @client: functions, which recoveries may call after vgpu_reset_start() and before the end of
+ *          vgpu_reset_stop()
  *
  * Context: bring-up, before vgpu_reset_start().
  */
@@ -458,7 +464,7 @@ void vgpu_reset_set_client(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_reset_start() - accept requests
+ * vgpu_reset_start() - accept requests for recoveries from now on
  * @vdev: device, initialised completely
  */
 void vgpu_reset_start(struct vgpu_device *vdev)
@@ -485,7 +491,7 @@ void vgpu_reset_stop(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_reset_fini() - undo vgpu_reset_init()
+ * vgpu_reset_fini() - free the workqueue; struct vgpu_reset is freed with the DRM device
  * @vdev: device; vgpu_reset_stop() has been called if vgpu_reset_start() was
  */
 void vgpu_reset_fini(struct vgpu_device *vdev)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Recovery of a device: one work item, its state machine and its counters. hw/ requests a
- * recovery by vgpu_reset_request(), which vgpu_hw_init() gets as an argument; a recovery calls
- * kfd/ through struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at
- * reset_work(). There are no locks, because requests are bits that only one worker takes.
+ * recovery by vgpu_reset_request(): vgpu_hw_init() gets a pointer to this function. A recovery
+ * calls kfd/ through struct vgpu_reset_client. Files of reset/ may use device/, hw/, mm/. Start
+ * reading at reset_work(). There are no locks, because requests are bits that only one worker
+ * takes.
  */
 #ifndef VGPU_RESET_H
 #define VGPU_RESET_H

@@ -6,7 +6,7 @@
 #include <linux/jiffies.h>
 #include <linux/types.h>
 
-/* Number of consecutive device resets after which the next failure gives up the device. */
+/* Limit of consecutive device resets. At the next failure the driver gives up the device. */
 #define VGPU_RESET_TRIES	2u
 /*
  * Time in jiffies. If the device was not reset for this time, the count of consecutive resets

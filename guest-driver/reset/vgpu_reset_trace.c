@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Instantiate the tracepoints of vgpu_reset_trace.h. */
+/* sparse defines __CHECKER__ and skips this file, because sparse warns about tracepoint macros. */
 #ifndef __CHECKER__
 #define CREATE_TRACE_POINTS
 #include "vgpu_reset_trace.h"

@@ -73,7 +73,10 @@ static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
 	unsigned int len;
 	va_list args;
 
-	/* Test without the lock: a client that is being added may miss this event. */
+	/*
+	 * Test without the lock. As a result, a client that is being added may miss this event.
+	 * This is allowed.
+	 */
 	if (list_empty_careful(&smi->clients))
 		return;
 	len = scnprintf(line, sizeof(line), "%x ", event);

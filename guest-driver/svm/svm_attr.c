@@ -27,7 +27,7 @@
 #include "svm_range.h"
 
 #define SVM_DEFAULT_GRANULARITY		9	/* 2^9 pages: 2 MiB */
-#define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* as in amdgpu: 512 GiB */
+#define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* 2^27 pages: 512 GiB, as in amdgpu */
 
 static unsigned int svm_default_granularity = SVM_DEFAULT_GRANULARITY;
 module_param(svm_default_granularity, uint, 0644);
@@ -436,10 +436,12 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
  * Context: process context, in a thread of @p; takes mmap_lock and the locks of svm/.
  *
  * Return: 0; -EINVAL for an unknown operation, attribute or GPU, for a process without an address
- * space on any GPU, or in a forked child; -EFAULT if part of the interval is not memory that can be
- * shared; -EADDRINUSE if a BO is mapped or about to be mapped in the interval; -EPERM if the kernel
- * has no device-private memory; -EOVERFLOW if the end wraps around; -EAGAIN if the memory map keeps
- * changing; -ENOMEM, -EIO.
+ * space on any GPU, or in a forked child; -EFAULT if part of the interval is not mapped, is a
+ * mapping of a device, or has no memory (for example after the end of a file); -EADDRINUSE if a BO
+ * is mapped or about to be mapped in the interval; -EPERM if the kernel has no device-private
+ * memory, or if a VMA that has to be mapped on a GPU is not readable; -EOVERFLOW if the end wraps
+ * around; -EAGAIN if the memory map keeps changing; -ENOMEM if memory is short; -EIO if a device
+ * cannot address a page, a copy failed, or a reset lost the content of VRAM.
  */
 int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs)

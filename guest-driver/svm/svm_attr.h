@@ -16,7 +16,7 @@ struct svm_range_list;
 u8 svm_default_granularity_now(void);
 /* Set *@attrs to the attributes of memory for which SET_ATTR has not been called. */
 void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);
-/* Return the GPU index of @gpu_id, or -EINVAL if no such GPU supports SVM. */
+/* Return the GPU index of @gpu_id, or -EINVAL if @p has no GPU with this id that supports SVM. */
 int svm_gpu_index(struct kfd_process *p, u32 gpu_id);
 /*
  * Return 0, or -EINVAL if an attribute is unknown, or names a GPU that does not support SVM or

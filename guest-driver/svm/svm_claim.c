@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests and claims addresses, so that SVM ranges and mappings of BOs do not overlap. */
+/*
+ * Keeps SVM ranges and mappings of BOs from overlapping. Before a BO is mapped, this file tests
+ * whether an SVM range is at the addresses, and claims the addresses for the BO.
+ */
 #include <linux/interval_tree.h>
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
@@ -29,8 +32,9 @@ static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
 }
 
 /*
- * Take svms->lock, and return true if a range overlaps @iv. If a pending munmap may remove the
- * range, the function also takes mmap_lock for the test.
+ * Take svms->lock, which the caller releases whatever the result is. Return true if a range
+ * overlaps @iv. If a pending munmap may remove the range, the function applies the munmap first,
+ * and takes mmap_lock for that time.
  */
 static bool svm_lock_has_range(struct svm_range_list *svms,
 			       struct svm_interval iv)
@@ -83,8 +87,8 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
  * Until svm_unclaim() no range is created at the addresses. The caller maps the BO before
  * svm_unclaim(); after that the BO's mapping keeps ranges off.
  *
- * Context: the caller holds kfd_process.mutex until svm_unclaim(), and no reservation. The
- * other conditions are those of svm_range_overlaps().
+ * Context: the process's mm is alive. The caller holds kfd_process.mutex until svm_unclaim(), and
+ * no reservation. Takes svm_range_list.lock, and mmap_lock if munmaps are pending.
  *
  * Return: 0; -EADDRINUSE if a range overlaps; -EINVAL if @size is 0 or the end wraps around.
  */

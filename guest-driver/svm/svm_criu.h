@@ -11,7 +11,8 @@ struct kfd_process;
  * struct svm_saved_range - a range in a checkpoint
  * @first: number of the first page
  * @pages: number of pages
- * @bitmap_access: bit n is set if the GPU of kfd_process.pdds[n] has plain ACCESS to the range
+ * @bitmap_access: bit n is set if the GPU of kfd_process.pdds[n] has ACCESS to the range, but not
+ *                 ACCESS_IN_PLACE
  * @bitmap_aip: bit n is set if the GPU of kfd_process.pdds[n] has ACCESS_IN_PLACE to the range
  * @preferred_loc: preferred location: kfd_process_device.gpu_id or
  *                 KFD_IOCTL_SVM_LOCATION_*

@@ -43,7 +43,7 @@ struct svm_places {
  * @p: process
  * @pfns: hmm_range.hmm_pfns
  * @chunk: numbers of pages of the current chunk, by location
- * @range: sums over those chunks of the current range that have been counted
+ * @range: sums of @chunk over all chunks of the current range that have been counted
  */
 struct svm_print {
 	struct kfd_process *p;
@@ -155,8 +155,8 @@ static void svm_print_count(struct svm_print *s, unsigned long npages, bool syst
 }
 
 /*
- * Count the pages in VRAM of @owner's GPUs and, if @system, in system memory. Returns 0, or
- * -EBUSY if the pages are being moved.
+ * Count the pages in VRAM of all GPUs that have the page owner @owner and, if @system, the pages in
+ * system memory. Returns 0, or -EBUSY if the pages are being moved.
  */
 static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owner,
 			  bool system)
@@ -189,9 +189,10 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 }
 
 /*
- * Count the pages of a chunk for all owners of device-private pages. Use the same sequence number
- * for all owners, so that a page that moves is not counted twice. Returns 0 or an error of
- * svm_print_look().
+ * Count the pages of a chunk. One call of svm_print_look() finds only the pages in VRAM of one
+ * owner (hmm_range.dev_private_owner), so call svm_print_look() for each owner. All calls use the
+ * same sequence number: if a page moves between two calls, the later call fails, and no page is
+ * counted twice. Returns 0 or an error of svm_print_look().
  */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)

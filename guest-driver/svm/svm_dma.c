@@ -13,7 +13,8 @@
 #include "svm_range.h"
 
 struct svm_dma_chunk {
-	dma_addr_t addr[SVM_CHUNK_PAGES];	/* slots of the chunk's pages */
+	/* For each page, its DMA address and SVM_DMA_RO, or 0 if the page is not mapped for DMA. */
+	dma_addr_t addr[SVM_CHUNK_PAGES];
 };
 
 static struct svm_interval svm_dma_chunk_interval(unsigned long index)

@@ -8,14 +8,15 @@
  *   engine   reads a PTE that does not allow the access: the queue stalls, a CAM slot holds
  *            (VMID, page), and the device writes an IH entry
  *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds the fault to the queue of its process
- *   worker   of the process: svm_fault_service() returns a verdict:
+ *   worker   (one for each process) svm_fault_service() returns one of these verdicts:
  *            repaired  entries were written. If these entries also allow the access of
  *                      another fault of the batch, that fault is done, too
- *            stale     the fault is older than a change of the memory: acknowledge only; if
- *                      the engine still needs the page, it raises a new fault
+ *            stale     the fault is older than a change of the memory, and is only
+ *                      acknowledged; if the engine still needs the page, it raises a new
+ *                      fault
  *            busy      the memory map keeps changing, or memory is short: handled as stale
  *            denied    the process may not access the page: its queues are stopped, the PTE
- *                      becomes no-retry, then acknowledge
+ *                      becomes no-retry, then the fault is acknowledged
  *   ack      frees the CAM slot; the engine replays the access
  *
  * Each retry fault holds one CAM slot. The slot is acknowledged exactly once:
@@ -201,8 +202,9 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
 		/*
-		 * A neighbouring page has no memory, for example after the end of a file, or
-		 * keeps changing. Map only the faulting page.
+		 * Perhaps only a neighbouring page has no memory (-EFAULT, for example after the
+		 * end of a file), may not be accessed (-EPERM), or keeps changing (-EAGAIN). Map
+		 * only the faulting page.
 		 */
 		win->first = f->page;
 		win->last = f->page;
@@ -220,7 +222,10 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	}
 }
 
-/* Return true if the PTE has changed since the fault, and now allows the access or is no-retry. */
+/*
+ * Return true if the PTE now allows the access or is no-retry. Such a PTE does not raise a retry
+ * fault of this access, so it was written after the fault.
+ */
 static bool svm_fault_is_resolved(struct vgpu_vm *vm, const struct svm_fault *f)
 {
 	u64 pte = vgpu_vm_read_pte(vm, f->page);
@@ -270,8 +275,8 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 		return SVM_FAULT_STALE;
 	/*
 	 * If the mm has ended, its notifiers have unmapped the ranges. But
-	 * kfd_process.mmu_notifier, which stops the queues, may not have run yet, so the caller has
-	 * to stop the queues.
+	 * kfd_process.mmu_notifier, which stops the queues, may not have run yet. SVM_FAULT_DYING
+	 * makes the caller stop the queues.
 	 */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
@@ -289,9 +294,10 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 }
 
 /*
- * Make the PTE of a page no-retry, so that an engine that replays the access aborts it instead of
- * retrying without end. If there is no memory for the page table, the PTE does not change. This is
- * harmless: the caller has taken the queues off the hardware, so they do not replay the access.
+ * Make the PTE of a page no-retry, so that an engine aborts a later access to the page instead of
+ * retrying it. If there is no memory for the page table, the PTE does not change. This is harmless:
+ * the caller has taken the process's queues off the hardware, so they do not replay the access. An
+ * access by a new queue raises another retry fault.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)
@@ -337,10 +343,10 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
 	/*
-	 * A truncation of a file removes access to the file's pages. So a fault from before the
-	 * truncation is stale. If svms->cleared is set, a file may have been truncated, but the
-	 * notifier has not recorded when. So record the present time in unmap_ts, as if the
-	 * truncation happened now. Then this fault counts as stale, and is only acknowledged. If
+	 * A truncation of a file removes access to the file's pages, so a fault from before the
+	 * truncation is stale. If svms->cleared is set, a file may have been truncated. The time of
+	 * the truncation is unknown, because the notifier has only set the flag. Take the present
+	 * time instead (unmap_ts): this fault then counts as stale, and is only acknowledged. If
 	 * the access is still not allowed, the replay raises a newer fault, which is denied.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
@@ -352,8 +358,8 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED) {
 		kfd_process_vm_fault(pdd, f->page, f->write);
 		/*
-		 * Write the PTE before the report: user space may map memory at the page as soon as
-		 * the report arrives.
+		 * Write the no-retry PTE before the report. As soon as the report arrives, user
+		 * space may map memory at the page, and a later write would replace the new PTE.
 		 */
 		svm_fault_write_noretry(svms, gpu, f->page);
 		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);

@@ -38,8 +38,8 @@ void svm_fault_fini(struct kfd_node *node);
 void svm_fault_flush(struct svm_range_list *svms);
 
 /*
- * svm_fault.c. Record that access to memory was removed: faults that are older than this call
- * become stale and are not denied. Any context.
+ * svm_fault.c. Record that access to memory was removed. A fault that is older than this call, and
+ * cannot be repaired, counts as stale: it is acknowledged, but not denied. Any context.
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*

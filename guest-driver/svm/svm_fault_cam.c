@@ -3,12 +3,13 @@
  * Records which process owns each slot of the retry CAM, which all processes on a GPU share. A
  * queue that faults needs a free slot, and stalls until it gets one.
  *
- * A process whose worker waits for a page-in keeps the slots of its faults, and can have as many
- * queues as there are slots. So when all slots are taken, svm_cam_work() looks for processes that
- * own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the
- * GPU, then acknowledges their slots. At the end of its current run, the worker of a process calls
- * svm_cam_resume(), which puts the process's queues back on the GPU. The queues then repeat their
- * accesses. If a page table entry is still missing, the access raises a new fault.
+ * A process whose worker waits for a page-in keeps the slots of its faults. With as many queues as
+ * there are slots, one process can keep all slots, and so stall the queues of all other processes.
+ * So when all slots are taken, svm_cam_work() looks for processes that own slots and have had no
+ * fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the GPU, then acknowledges their
+ * slots. When the worker of such a process ends its current run, it calls svm_cam_resume(), which
+ * puts the process's queues back on the GPU. The queues then repeat their accesses. If a page table
+ * entry is still missing, the access raises a new fault.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -25,9 +26,9 @@
 #include "svm_range.h"
 
 /*
- * A process that owns slots, and has had no fault acknowledged for this time, has stalled. The
- * time is longer than most repairs, so that a process whose worker makes progress keeps its
- * queues.
+ * A process that owns slots, and has had no fault acknowledged for this time, has stalled: its
+ * queues may be taken off the GPU. The time is longer than most repairs, so that this does not
+ * happen to a process whose worker makes progress.
  */
 #define SVM_CAM_STALL_MS	250u
 
@@ -121,9 +122,9 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 		sn->cam_owners[i] = NULL;
 		/*
 		 * If the slot's fault is queued, drop the fault. If the fault is being served,
-		 * record that its slot was acknowledged. A reset that frees the slot makes both
-		 * cases possible at the same time: one fault with this slot is queued, an older one
-		 * is being served.
+		 * record that its slot was acknowledged. Two faults may have this slot: a reset has
+		 * freed the slot while the older fault was being served, and the newer fault, which
+		 * is queued, has got the slot after the reset.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
@@ -133,7 +134,7 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 	return slots;
 }
 
-/* Take the queues of a stalled process off the GPU, then acknowledge its slots. */
+/* Take the user queues of @q's process off the GPU, then acknowledge the CAM slots that @q owns. */
 static void svm_cam_release(struct svm_fault_queue *q)
 {
 	struct kfd_process *p = svm_process(q->svms);
@@ -151,10 +152,11 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * Undo this eviction here if svm_cam_resume() might not undo it:
-	 * - If @q owns no slot any more, the worker has handled all faults of @q. Possibly the
-	 *   worker does not run again, and svm_cam_resume() is not called.
-	 * - If @q->off is set, an earlier eviction is still in effect. svm_cam_resume() undoes only
+	 * Let this eviction stay in effect only if svm_cam_resume() will undo it. Otherwise undo
+	 * the eviction at the end of this function. svm_cam_resume() might not undo it if:
+	 * - @q owns no slot any more. The worker has handled all faults of @q, and might not run
+	 *   again, so svm_cam_resume() might not be called.
+	 * - @q->off is set: an earlier eviction is still in effect. svm_cam_resume() undoes only
 	 *   that one.
 	 */
 	stays = slots && !q->off;
@@ -213,8 +215,8 @@ void svm_cam_work(struct work_struct *work)
 		kfd_unref_process(svm_process(q->svms));
 	}
 	/*
-	 * If no slot is free, check again later, because the fault queues that own the slots may
-	 * have stalled by then.
+	 * If still no slot is free, check again later. The fault queues that own the slots have
+	 * not stalled yet, but may have stalled by then.
 	 */
 	if (svm_cam_is_full(sn))
 		queue_delayed_work(sn->wq, &sn->cam_work,

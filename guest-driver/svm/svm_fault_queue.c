@@ -78,8 +78,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	}
 	if (slot && !known) {
 		/*
-		 * If another fault with this CAM slot is queued, replace that fault, because a
-		 * reset or a ring overflow has freed the slot since.
+		 * If another fault with this CAM slot is queued, replace that fault: a reset or a
+		 * ring overflow must have freed the slot after that fault was queued.
 		 */
 		if (waits)
 			list_del(&slot->link);
@@ -91,8 +91,9 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats a fault or replaces a queued fault. The earlier entry
-	 * was counted, and there is only one acknowledgment for the two entries.
+	 * Do not count an entry that repeats a fault (@known) or replaces a queued fault (@waits).
+	 * The earlier entry was counted, and the driver acknowledges only one of the two. So the
+	 * counter of retry faults can be compared with the counter of acknowledgments.
 	 */
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
@@ -131,7 +132,10 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 		return;
 	p = kfd_lookup_process_by_pasid(f.pasid);
 	q = svm_fault_queue_of(node, p);
-	/* The queued work item takes over the reference to the process. */
+	/*
+	 * If this call queues the work item of a process, the work item takes over the reference.
+	 * The work item of svm_node.faults (no @svms) takes none.
+	 */
 	if (svm_fault_add(q, &f) && queue_work(q->wq, &q->work) && q->svms)
 		return;
 	if (p)
@@ -154,7 +158,7 @@ static void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f)
 		vgpu_ih_cam_ack(q->node->vdev, f->cam);
 }
 
-/* Return true if the repair of @by, which has mapped @win, also allows the access of @f. */
+/* The repair of fault @by has mapped @win. Return true if this also allows the access of @f. */
 static bool svm_fault_covered(const struct svm_fault *f,
 			      const struct svm_fault *by,
 			      const struct svm_interval *win)
@@ -164,9 +168,9 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Move the next fault of the batch into @f. If @by is NULL, take any fault. Otherwise the repair of
- * @by has mapped @win: take only a fault whose access is allowed by this mapping. Returns false if
- * the batch has no such fault.
+ * Move the next fault of the batch into @f. If @by is NULL, take any fault. If @by is a fault, its
+ * repair has mapped @win: take only a fault whose access this mapping allows. Returns false if the
+ * batch has no such fault.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)

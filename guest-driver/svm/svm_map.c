@@ -115,8 +115,8 @@ static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
 }
 
 /*
- * Convert buf->pfns to buf->dma and buf->spans. Returns 0; -EIO if the device cannot address a
- * page; -EXDEV if the GPU cannot reach the VRAM of a page.
+ * Convert buf->pfns to buf->dma and buf->spans. Returns 0; -EIO if a system page cannot be mapped
+ * for DMA by @node; -EXDEV if a page is in VRAM of a peer that @node cannot reach.
  */
 static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 			   unsigned long npages)
@@ -293,9 +293,9 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork, a page in VRAM is shared copy-on-write. HMM does not break the
-		 * sharing if the page belongs to dev_private_owner, so the page stays read-only.
-		 * Therefore migrate the page.
+		 * After fork, a page in VRAM is shared copy-on-write. HMM returns a page of
+		 * dev_private_owner without a write fault. So the sharing is not broken, and the
+		 * page stays read-only. Therefore migrate the page to system memory, see below.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))

@@ -15,7 +15,7 @@ struct svm_range;
 struct svm_range_list;
 
 #define SVM_CHUNK_ORDER		9
-#define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* number of pages of one page table */
+#define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* pages that one page table maps */
 
 /* Access that svm_map_pages() has to give to the GPU. */
 enum svm_map_access {
@@ -38,9 +38,10 @@ void svm_map_buf_fini(struct svm_range_list *svms);
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
- * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already. If
- * even the CPU could not access a page, the function skips the page if @lenient is true, and fails
- * if @lenient is false. The caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
+ * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already. If a
+ * page has no memory, or its VMA forbids the access, the function skips the page if @lenient is
+ * true, and fails if @lenient is false. The caller holds svm_lock(). Returns 0 or an error of
+ * svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /*
@@ -55,8 +56,8 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
  * Clear all entries of @r on all GPUs, no-retry entries included. If r->mapped is not empty, and
- * svm_range_stays_mapped() is true for @r, the function first evicts the process's queues. The
- * caller holds svms->lock.
+ * svm_range_stays_mapped() is true for @r, the function first evicts the process's queues, because
+ * they must not run while entries are missing. The caller holds svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*
@@ -86,9 +87,9 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * Set the slots of @iv to @addrs. Before that, unmap from DMA the pages whose addresses the slots
- * hold; the GPU does not use these pages any more. The caller has reserved the chunks and holds the
- * range's lock.
+ * Set the slots of @iv to @addrs. If a slot has an old address, first unmap the page of that
+ * address from DMA; the GPU does not use that page any more. The caller has reserved the chunks and
+ * holds the range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);
@@ -98,7 +99,7 @@ void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
  */
 void svm_dma_clear(struct svm_gpu *gpu, struct device *dev,
 		   struct svm_interval iv);
-/* Free those chunks of slots in @iv that no range overlaps. The caller holds svms->lock. */
+/* Free each chunk (of slots) that overlaps @iv but no range. The caller holds svms->lock. */
 void svm_dma_trim(struct svm_range_list *svms, struct svm_interval iv);
 
 #endif /* SVM_MAP_H */

@@ -28,9 +28,10 @@
  *         svm_fault_queue; protected by @fault_lock
  * @cam_owners: for each CAM slot, the fault queue that has to acknowledge the slot, or NULL;
  *              protected by @fault_lock
- * @cam_work: svm_cam_work(); queued while all CAM slots are owned, because a queue needs a free
- *            slot to raise a retry fault. The work frees the slots of each process that has had
- *            no fault acknowledged for 250 ms (SVM_CAM_STALL_MS)
+ * @cam_work: svm_cam_work(); queued while each CAM slot has an owner in @cam_owners. In that state
+ *            user queues cannot raise retry faults, since each new fault needs a free slot. The
+ *            work frees the slots of each process that has had no fault acknowledged for 250 ms
+ *            (SVM_CAM_STALL_MS)
  * @faults: faults with a PASID that no process has, and faults of the kernel
  * @wq: ordered workqueue that runs the work of @faults and @cam_work; this work never waits for a
  *      process
@@ -43,7 +44,7 @@ struct svm_node {
 	int vram_epoch;
 	struct llist_head dead_bos;
 	struct work_struct reap_work;
-	spinlock_t fault_lock;		/* protects queued faults */
+	spinlock_t fault_lock;		/* protects slots, cam_owners and all fault queues */
 	struct svm_fault slots[VGPU_RETRY_CAM_SLOTS];
 	struct svm_fault_queue *cam_owners[VGPU_RETRY_CAM_SLOTS];
 	struct delayed_work cam_work;

@@ -45,7 +45,7 @@
 
 /*
  * Time for which a struct svm_pull counts as recent. Even a slow debug kernel repairs a few faults
- * in less time.
+ * in less time, so the pulls of GPUs that fault in turn all count as recent.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */
@@ -109,9 +109,10 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if pages of the range may be placed in VRAM of GPU index @home. For some GPUs the
- * range is mapped before they fault. All of these GPUs must reach the VRAM. Otherwise the pages
- * migrate to system memory again when they are mapped for a GPU that does not reach the VRAM.
+ * Return true if pages of the range may be placed in VRAM of GPU index @home. The range is mapped
+ * without a fault for GPUs with ACCESS_IN_PLACE and, if svm_range_stays_mapped(), for GPUs with
+ * plain ACCESS. All of these GPUs must reach the VRAM. Otherwise the pages migrate to system memory
+ * again when they are mapped for a GPU that does not reach the VRAM.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
@@ -138,8 +139,8 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
  * pulls (struct svm_pull) as contested.
  *
  * If @in_place is false, the page migrates to VRAM of GPU index @gpu, so all other GPUs lose it.
- * If @in_place is true, @gpu maps the page where it is. If the page is in VRAM that @gpu does not
- * reach, the page migrates to system memory, and the GPU with that VRAM loses it.
+ * If @in_place is true, @gpu maps the page where it is. But if the page is in VRAM that @gpu does
+ * not reach, the page migrates to system memory, and the GPU with that VRAM loses it.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
@@ -158,7 +159,7 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 	}
 }
 
-/* Return true if another GPU's fault took the page away from @home after a recent pull. */
+/* Return true if @home pulled the page recently, and a fault of another GPU took the page away. */
 static bool svm_policy_contested(const struct svm_range *r, unsigned int home,
 				 unsigned long page)
 {
@@ -186,7 +187,8 @@ EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
  * Return true if @home's VRAM has no room for @pages pages and this fault must not evict other
- * memory. Of the faults that find no room, every second one must not evict.
+ * memory. Of the faults that find no room, every second one must not evict, so that faults do not
+ * evict each other's memory without end.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
@@ -248,7 +250,7 @@ static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
 	}
 }
 
-/* Unlike in amdgpu, a preferred location on a GPU does not give this GPU access. */
+/* Unlike in amdgpu, a GPU gets no access to a range by being the range's preferred location. */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evicts the queues of a process when GPU page table entries are invalidated while XNACK is off, or
- * in a range with GPU_ALWAYS_MAPPED. In these cases the GPU cannot retry an access, so queues must
- * not run while entries that they may use are missing. An invalidation takes the process's queues
- * off the hardware; svm_restore_work() maps the ranges again and puts the queues back.
+ * Evicts the queues of a process when GPU page table entries of a range are invalidated, if XNACK
+ * is off or the range has the flag GPU_ALWAYS_MAPPED. With XNACK off the GPU cannot retry an
+ * access, so queues must not run while entries that they may use are missing. Ranges with the flag
+ * are handled in the same way. An invalidation takes the process's queues off the hardware;
+ * svm_restore_work() maps the ranges again and puts the queues back.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"

@@ -234,7 +234,8 @@ static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 
 	/*
 	 * If a split fails for lack of memory, the whole range is removed. This is safe: the pages
-	 * of the range outside @iv only get default attributes.
+	 * of the range outside @iv only get default attributes. A later fault creates a new range
+	 * for these pages.
 	 */
 	svm_range_split_at(svms, iv.first);
 	if (iv.last != ULONG_MAX)
@@ -248,7 +249,7 @@ static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 	svm_dma_trim(svms, iv);
 }
 
-/* Remove the pages of @hull that no VMA covers. */
+/* Remove from the tree the pages of @hull that no VMA covers. */
 static void svm_range_cut_holes(struct svm_range_list *svms,
 				struct svm_interval hull)
 {
@@ -435,9 +436,9 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 		svm_fault_checkpoint(r->svms);
 	/*
 	 * MMU_NOTIFY_CLEAR may be a truncation. A truncation removes access, as a munmap does, so
-	 * its time has to be recorded in unmap_ts. But MMU_NOTIFY_CLEAR is too frequent to read
-	 * the GPU clock at each event. Only set a flag here: if the flag is set,
-	 * svm_fault_judge() reads the clock before it denies a fault.
+	 * its time has to be recorded in unmap_ts. This is a time of the GPU clock, and
+	 * MMU_NOTIFY_CLEAR is too frequent to read the GPU clock at each event. So only set a flag
+	 * here. If the flag is set, svm_fault_judge() reads the clock before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);
@@ -573,9 +574,10 @@ void svm_range_list_fini(struct kfd_process *p)
 	/* All ranges are removed below, so pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
 	/*
-	 * The process has no references any more. A work item of a fault queue holds a reference
-	 * from when it is queued until shortly before it ends. So no such work item is queued, but
-	 * a work item that has dropped its reference may still run. Wait for its end.
+	 * Wait for work items of fault queues. Such a work item holds a reference to the process
+	 * from when it is queued until shortly before it ends. The process has no references any
+	 * more, so no such work item is queued. But one that has dropped its reference may still
+	 * run.
 	 */
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",

@@ -47,13 +47,13 @@ struct svm_pull {
  * @birth_ts: GPU clock when the process was created; older faults belong to an earlier
  *            process with the same PASID
  * @unmap_ts: GPU clock of the last change that removed access to memory (munmap, mprotect,
- *            attributes). The access of an older fault may have been allowed at the time of
- *            the fault. So an older fault that cannot be repaired is not denied, but only
+ *            attributes). An older fault is never denied, because its access may have been
+ *            allowed at the time of the fault. If an older fault cannot be repaired, it is only
  *            acknowledged, and the engine repeats the access
  * @dma: DMA addresses of mapped system pages, in chunks of 512 indexed by page >> 9; see
  *       svm_dma.c
- * @pulls: last pulls into the GPU's VRAM. svm_range_list.lock protects @pulls, @next_pull and
- *         @full_faults
+ * @pulls: last migrations by faults into the GPU's VRAM. svm_range_list.lock protects @pulls,
+ *         @next_pull and @full_faults
  * @next_pull: number of the next pull; its index in @pulls is @next_pull % SVM_PULLS
  * @full_faults: number of faults that found the GPU's VRAM full
  * @faults: faults of the process's queues that have not been handled yet
@@ -78,8 +78,8 @@ struct svm_gpu {
  * @mm: address space, with an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
  * @list: the same ranges, in order of address
- * @claim: pages of a BO that is being mapped, where no range is created. There is only one such
- *         BO at a time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
+ * @claim: pages at which a BO is being mapped; no range is created at these pages. There is only
+ *         one such BO at a time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
  * @claimed: @claim is valid
  * @wq: ordered workqueue that runs the work items of the process: faults, @deferred_list_work,
  *      @restore_work, @lost_work. The process can delay each of them without limit (@lock,
@@ -91,8 +91,8 @@ struct svm_gpu {
  *              range.lock, outside kfd_process.queue_lock; holders do not allocate
  * @evicted_ranges: number of calls of svm_evict_queues() since @restore_work last put the queues
  *                  back; 0 if the queues are not evicted; written under @evict_lock
- * @cleared: a notifier has reported MMU_NOTIFY_CLEAR, possibly for a truncation, since
- *           svm_fault_judge() last reset this flag; written without a lock
+ * @cleared: a notifier has reported MMU_NOTIFY_CLEAR since svm_fault_judge() last reset this flag.
+ *           The event may be the truncation of a file. Written without a lock
  * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
  *                    ends or loses a GPU
  * @restore_work: maps invalidated ranges again and puts the queues back on the hardware
@@ -169,15 +169,15 @@ struct svm_attrs {
  * @lock: serialises writes of GPU entries with @notifier; taken in notifiers, so holders do
  *        not allocate. Order: see struct svm_range_list
  * @mapped: GPUs that may have entries for the range; protected by @lock
- * @complete: GPUs that have all entries of the range, as the attributes require; protected by
- *            @lock
+ * @complete: GPUs that have an entry for each page of the range, with the flags that the
+ *            attributes require; protected by @lock
  * @invalidations: number of times that GPU entries of the range were cleared; protected by @lock
  * @invalid: entries were cleared although svm_range_stays_mapped() is true, so restore_work has to
  *           map the range again; protected by @lock
  *
- * Unlike amdkfd's structure, this one has no member actual_loc, because pages of a range migrate
- * one by one, and a CPU fault, which migrates pages, cannot access the struct svm_range.
- * svm_debugfs.c counts the pages at each location.
+ * Unlike amdkfd's structure, this one has no member actual_loc. Pages of a range migrate one by
+ * one, so a range has no single location. A CPU fault also migrates pages, but cannot update the
+ * struct svm_range. svm_debugfs.c counts the pages at each location.
  */
 struct svm_range {
 	struct svm_range_list *svms;
@@ -249,9 +249,9 @@ void svm_unlock_write(struct svm_range_list *svms);
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
- * Create the range of @iv, where no range is yet. Denied faults may have left no-retry entries of
- * @iv in the GPU page tables; the function clears these entries. The caller holds svm_lock_write().
- * Returns the range or ERR_PTR(-ENOMEM).
+ * Create the range of @iv. No other range may overlap @iv. Denied faults may have left no-retry
+ * entries of @iv in the GPU page tables; the function clears these entries. The caller holds
+ * svm_lock_write(). Returns the range or ERR_PTR(-ENOMEM).
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,

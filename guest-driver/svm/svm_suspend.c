@@ -24,7 +24,7 @@ static void svm_unmap_all(struct svm_range_list *svms)
  * svm_suspend() - unmap all ranges of a process before the system sleeps
  * @p: process; its user space is frozen and its queues are off the hardware
  *
- * On return no GPU has entries of the ranges.
+ * On return no GPU has page table entries of the ranges.
  *
  * Context: process context; takes the locks of svm/.
  */

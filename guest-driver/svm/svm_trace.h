@@ -49,7 +49,10 @@ TRACE_EVENT(svm_fault,
 		  __entry->cam, __entry->ts)
 );
 
-/* Verdict on a retry fault (enum svm_verdict). The repair mapped the pages from @first to @last. */
+/*
+ * A retry fault got a verdict (enum svm_verdict). If the verdict is "repaired", the worker has
+ * mapped the pages from @first to @last. With any other verdict @first and @last have no meaning.
+ */
 TRACE_EVENT(svm_service,
 	TP_PROTO(u16 pasid, u32 serial, unsigned long page, unsigned long first,
 		 unsigned long last, int verdict),
@@ -80,9 +83,9 @@ TRACE_EVENT(svm_service,
 );
 
 /*
- * A migration begins. At its end, the same thread traces svm_migrate; svm_migrate_to_system()
- * traces svm_migrate only if the migration has succeeded and moved pages. @pasid is 0 for a CPU
- * fault or an eviction.
+ * A migration begins. At its end the same thread traces svm_migrate, with one exception: if
+ * svm_migrate_to_system() fails or moves no pages, this event stays without a svm_migrate. @pasid
+ * is 0 for a CPU fault or an eviction.
  */
 TRACE_EVENT(svm_migrate_begin,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
@@ -224,7 +227,7 @@ DEFINE_EVENT(svm_list_class, svm_list_fini,
 	TP_ARGS(pid, pasid)
 );
 
-/* No work item of the range list runs. */
+/* Step of the teardown: the work items of the range list have been cancelled or have ended. */
 DEFINE_EVENT(svm_list_class, svm_list_idle,
 	TP_PROTO(pid_t pid, u16 pasid),
 	TP_ARGS(pid, pasid)

@@ -17,13 +17,11 @@
  * splits the leaf uses this PTB, because a notifier must not allocate. So vgpu_pt_reserve()
  * (vgpu_pt_tree.c) creates the PTBs of all pages of its range, and no other function allocates.
  *
- * Changes of a table do not read entries. Instead, each table has a bitmap (valid) of the
- * entries that are neither zero nor pointers. The PTB of a leaf has no bits set and
- * contains only zeros.
- *
- * The bit in valid is set for three kinds of entries: valid entries; entries that deny access
- * (VGPU_PTE_NORETRY); and VGPU_PTE_PRT alone, for a page that reads as zeros and drops writes. The
- * TLB may hold all three kinds.
+ * Changes of a table do not read entries. Instead, each table has a bitmap (valid) of the entries
+ * that are neither zero nor pointers. Such an entry maps memory (VGPU_PTE_VALID), or denies access
+ * (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT alone, for a page that reads as zeros and drops writes.
+ * The TLB may hold entries of all three kinds. The PTB of a leaf has no bits set and contains only
+ * zeros.
  *
  * The fragment field of an entry is the log2 of the size of an aligned block of pages that are
  * mapped to contiguous memory with the same flags: the TLB may hold one translation for the whole
@@ -184,7 +182,7 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* Replace a leaf with a pointer to the PTB that the tree has kept for the pages of the leaf. */
+/* Replace a leaf with the pointer to the leaf's PTB, which has stayed in the tree. */
 static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			       unsigned int index)
 {
@@ -216,7 +214,10 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	__set_bit(index, pdb0->valid);
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
-	/* The hardware does not reach the PTB now, so empty the PTB for the next split. */
+	/*
+	 * The hardware does not reach the PTB now. Empty the PTB: if the whole leaf is cleared
+	 * later, pt_clear_part() restores the pointer to the PTB without writing zeros to the PTB.
+	 */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
 }
@@ -337,7 +338,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
  * @pt: tree, locked; SDMA has completed its writes
  * @page: page
  *
- * Return: the entry of the PTB, or the 2 MiB leaf unchanged; 0 if no table translates the page.
+ * Return: the entry of the PTB; or the 2 MiB leaf that maps the page, with the address of the
+ * leaf's first page; 0 if no table translates the page.
  */
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {

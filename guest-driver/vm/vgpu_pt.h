@@ -35,8 +35,9 @@ struct vgpu_pt;
  * of one PDB0 entry. The calls are at most:
  *
  * - 2 to split a leaf: for the entries of the PTB, and for the pointer to the PTB
- * - 2 * VGPU_PT_SHIFT + 1 to map pages: one for each aligned block of 2^n pages. The sizes of the
- *   blocks first rise, then fall. All blocks of the largest size take one call
+ * - 2 * VGPU_PT_SHIFT + 1 to map pages, in aligned blocks of 2^n pages. The sizes of the blocks
+ *   first rise, then fall: at most VGPU_PT_SHIFT calls before the blocks of the largest size, one
+ *   call for all blocks of the largest size, and at most VGPU_PT_SHIFT calls after them
  *
  * One more call is spare.
  */

@@ -18,7 +18,8 @@
  * @level: VGPU_LEVEL_*
  * @first: first page that the table translates
  * @parent: the table that points to this one, or NULL for the root
- * @empty_link: in vgpu_pt.empty, if the table may be empty
+ * @empty_link: link in vgpu_pt.empty. A table is put on this list when it is empty, and may have
+ *              got entries since then
  * @children: number of tables in @child
  * @valid: bitmap of the entries that are neither zero nor pointers
  * @leaf: values of the 2 MiB leaves; NULL if the table is not a VGPU_LEVEL_PDB0 table
@@ -42,8 +43,8 @@ static inline unsigned int pt_index(u64 page, unsigned int level)
 }
 
 /*
- * An entry of a @level table translates a range of pages. Returns the number of pages from @page to
- * the end of the range that contains @page.
+ * An entry of a @level table translates a range of pages. Returns the number of pages from @page
+ * (included) to the end of the range that contains @page.
  */
 static inline u64 pt_pages_left(u64 page, unsigned int level)
 {

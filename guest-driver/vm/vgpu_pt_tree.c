@@ -28,7 +28,7 @@ static bool pt_is_empty(const struct vgpu_pt_table *table)
 }
 
 /**
- * vgpu_pt_note_empty() - list a table for vgpu_pt_trim() if it is empty
+ * vgpu_pt_note_empty() - put a table on the list for vgpu_pt_trim() if the table is empty
  * @pt: tree, locked
  * @table: any table except the root
  */
@@ -238,10 +238,11 @@ static void pt_table_rebuild(struct vgpu_pt *pt, struct vgpu_pt_table *table)
 }
 
 /**
- * vgpu_pt_rebuild() - write all tables again with pointers only, so that no page is mapped
+ * vgpu_pt_rebuild() - write all tables again, without the entries that map pages
  * @pt: tree, locked; no hardware walks it
  *
- * Called after the memory of the tables has lost its content. Neither allocates nor fails.
+ * Called after the memory of the tables has lost its content. Writes the pointers to lower tables,
+ * and zeros to all other entries. Neither allocates nor fails.
  */
 void vgpu_pt_rebuild(struct vgpu_pt *pt)
 {
@@ -268,7 +269,7 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
  * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
- * @keep: returns true if the tables of the pages from first to last must stay, because entries of
+ * @keep: tells whether the tables of pages first to last must stay: returns true if entries of
  *        these pages may be written without another vgpu_pt_reserve()
  * @out: list that receives the removed tables, for vgpu_pt_free(). The hardware may walk these
  *       tables until the TLB has been flushed

@@ -64,7 +64,7 @@ int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_setup);
 
-/* If SDMA writes the tables, allocate the job for its packets. */
+/* If SDMA writes the tables of @vm, allocate vgpu_vm_state.job for the SDMA packets. */
 static int vm_job_init(struct vgpu_vm *vm)
 {
 	struct vgpu_vm_state *vs = to_vm_state(vm);
@@ -133,7 +133,7 @@ static void vm_free_prt(struct vgpu_vm *vm)
 
 /**
  * vgpu_vm_teardown() - undo vgpu_vm_setup()
- * @vm: address space; no BO is mapped, no hardware walks the tables
+ * @vm: address space. The caller has unmapped all BOs, and no hardware walks the tables any more
  */
 void vgpu_vm_teardown(struct vgpu_vm *vm)
 {
@@ -168,14 +168,14 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_enter() - start to write page tables, before mapped memory is freed
+ * vgpu_vm_enter() - prepare to clear page-table entries, before the mapped memory is freed
  * @vm: address space
  * @idx: receives the argument for drm_dev_exit()
  *
- * After drm_dev_unplug(), page tables are not written any more, so a job of the render node that is
- * still on an engine may access all mapped memory until the job completes. Therefore, if the device
- * is unplugged, the function waits for such jobs. Queues of KFD need no wait: kfd/ has taken them
- * off the hardware before drm_dev_unplug().
+ * After drm_dev_unplug(), page tables are not written any more, so no entry can be cleared. A job
+ * of the render node that is still on an engine may access all mapped memory until the job
+ * completes. Therefore, if the device is unplugged, the function waits for such jobs. Queues of KFD
+ * need no wait: kfd/ has taken them off the hardware before drm_dev_unplug().
  *
  * Context: sleeps. The caller holds no lock that a job needs to complete, such as
  * pt_lock.
@@ -284,7 +284,7 @@ void vgpu_vm_lock_pt(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_lock_pt);
 
 /**
- * vgpu_vm_unlock_pt() - undo vgpu_vm_lock_pt()
+ * vgpu_vm_unlock_pt() - drop pt_lock, which vgpu_vm_lock_pt() has taken
  * @vm: address space
  */
 void vgpu_vm_unlock_pt(struct vgpu_vm *vm)
@@ -301,7 +301,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
  * @n: number of spans
  *
  * Writes 2 MiB leaves where alignment allows, and entries without fragments for all other pages.
- * Single pages may be changed or cleared later: if a leaf maps the page, the leaf is split first.
+ * Later calls may change or clear single pages: they split the leaf first if a leaf maps the page.
  * On return the device uses the new entries and no earlier ones.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
@@ -327,8 +327,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
  * @vm: address space
  * @first: first page
  * @last: last page
- * @noretry: if true, later accesses end with a no-retry fault, except accesses to pages
- *           without tables
+ * @noretry: if true, the pages get no-retry entries, so that later accesses end with a no-retry
+ *           fault. Pages without tables get no such entries
  *
  * On return the device does not reach the memory that was mapped.
  *

@@ -20,9 +20,10 @@ struct vgpu_device;
  * struct vgpu_vm - one GPU address space; first member of vm/'s struct vgpu_vm_state
  * @vdev: device
  * @va_lock: in address spaces of the render node, protects the mappings and the fence of
- *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects the
- *           mappings. There, a thread that adds, cuts or removes mappings of GEM_VA
- *           (vgpu_vm_va.c) holds @va_lock, too. Taken before reservations of BOs
+ *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects all
+ *           mappings. A thread that adds, cuts or removes mappings of GEM_VA there holds both
+ *           locks, since the functions of vgpu_vm_va.c require @va_lock. Taken before reservations
+ *           of BOs
  * @push_lock: held while drm/ tests that no entry is stale (vgpu_vm_has_stale()) and pushes a
  *             job, and while entries become stale. Taken after reservations; the holder
  *             neither allocates nor waits for fences
@@ -39,7 +40,7 @@ struct vgpu_device;
 struct vgpu_vm {
 	struct vgpu_device *vdev;
 	struct mutex va_lock;		/* protects mappings that GEM_VA makes */
-	struct mutex push_lock;		/* no entry becomes stale while a job is pushed */
+	struct mutex push_lock;		/* keeps entries from becoming stale during a push */
 	struct dma_resv *jobs;
 	u8 vmid;
 	bool vmid_reserved;
@@ -48,9 +49,9 @@ struct vgpu_vm {
 
 /**
  * struct vgpu_vm_span - contiguous memory to map
- * @addr: bus address if @pte_flags has VGPU_PTE_SYSTEM, else offset in this GPU's VRAM. VRAM of a
- *        hive peer has an offset beyond the end of this GPU's VRAM, or a negative one (modulo
- *        2^64)
+ * @addr: bus address if @pte_flags has VGPU_PTE_SYSTEM, else offset from the start of this GPU's
+ *        VRAM. If the memory is VRAM of a hive peer, the offset is beyond the end of this GPU's
+ *        VRAM, or negative (modulo 2^64)
  * @npages: number of pages
  * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and
  *             fragment

@@ -21,13 +21,14 @@
  *
  *	queues	Queues run only while no eviction fence of the process has
  *		signalled. The queued move starts only after the eviction fence
- *		in the BO's reservation has signalled. Queues are restored after
- *		the move, when all mappings are written (kgd_mem_validate_all())
+ *		in the BO's reservation has signalled, so no queue runs then.
+ *		Queues are restored after the move, when all mappings are written
+ *		(kgd_mem_validate_all())
  *	jobs	The queued move starts only after all jobs that were pushed to the
- *		address space earlier, whichever BOs these jobs list
- *		(vgpu_vm_bo_move_users()). Later jobs are pushed only when no
- *		entry is stale (vgpu_vm_clear_stale()); push_lock is held over this
- *		test and the push
+ *		address space before the entries became stale, whichever BOs these
+ *		jobs list (vgpu_vm_bo_move_users()). Later jobs are pushed only
+ *		when no entry is stale (vgpu_vm_clear_stale()); push_lock is held
+ *		over this test and the push
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -44,7 +45,10 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* Largest fragment of a PTE: 2 MiB. Aligned runs of at least 2 MiB are written as leaves. */
+/*
+ * Largest fragment in a PTB: 2 MiB, as log2 of pages. An aligned block of 2 MiB is written as one
+ * PDB0 leaf instead.
+ */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
 /*
@@ -205,7 +209,7 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vbo_set_moved() - set whether the entries of a mapping have to be written
  * @vbo: mapping; its BO's reservation is held
- * @moved: true if the entries are clear and must be written, false if they have been written
+ * @moved: true if the entries are zero and must be written, false if they have been written
  */
 void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
 {
@@ -272,7 +276,7 @@ bool vgpu_vm_bo_has_moved(const struct vgpu_vm_bo *vbo)
  *
  * Waits for the fences of usage KERNEL, after which the BO's memory has its content. If the bound
  * pages of a user pointer are not those of the process any more, the mappings get no entries and
- * stay marked as moved.
+ * stay marked as moved; the function then returns 0.
  *
  * Return: 0, -EINVAL if one of the GPUs does not reach the BO's memory,
  * -ERESTARTSYS. On error no mapping gets entries.
@@ -306,7 +310,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
  * @va: first byte
  * @size: bytes
  *
- * Return: true for whole pages within the address space, at least one.
+ * Return: true if the range consists of one or more whole pages of the address space.
  */
 bool vgpu_vm_range_ok(u64 va, u64 size)
 {
@@ -356,7 +360,7 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
  * @size: bytes
  * @pte_flags: flags of the entries
  *
- * A mapping of a BO is marked as moved.
+ * Marks a mapping of a BO as moved, since the entries are still to be written.
  *
  * Context: may allocate; takes alloc_lock.
  *
@@ -414,8 +418,9 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 		vgpu_vbo_set_moved(vbo, false);
 		/*
-		 * Publish the cleared entries first, because after the list_del() the MMU notifier
-		 * of the user pointer does not flush this address space.
+		 * Publish the cleared entries first, including the TLB flush. After the list_del(),
+		 * the MMU notifier of the user pointer does not find this mapping, so the notifier
+		 * does not flush this address space.
 		 */
 		if (vbo->bo->userptr)
 			vgpu_vm_publish_unlocked(vm);
@@ -438,8 +443,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @offset: first byte to map, counted from the start of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: result of vgpu_peer_find() for a BO of another GPU; VGPU_PEER_NONE if the GPU of @vm
- *        reaches the BO only in GTT
+ * @peer: result of vgpu_peer_find() if @bo belongs to another GPU and may be in VRAM or a BAR.
+ *        VGPU_PEER_NONE if @bo belongs to the GPU of @vm, or is mapped only while in GTT
  * @out: receives the mapping; vgpu_vm_bo_update() writes its entries
  *
  * Return: 0, -EINVAL for addresses that are invalid or in use, -ENOMEM.
@@ -452,8 +457,8 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
 	/*
-	 * The caller has held the BO's reservation since the mapping was created, so no entry has
-	 * been written before @peer is set.
+	 * Entries are written only with the BO's reservation held, and the caller holds it since
+	 * before vgpu_vbo_new(). So @peer is set before the first entry is written.
 	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
@@ -464,7 +469,8 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
  * vgpu_vm_bo_unmap() - undo vgpu_vm_bo_claim() and vgpu_vm_bo_update()
  * @vbo: mapping, which the function frees; its BO's reservation is held
  *
- * On return the GPU does not reach the memory.
+ * Clears the entries and flushes the TLB: on return the GPU does not reach the memory through this
+ * mapping.
  */
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
 {
@@ -477,8 +483,9 @@ void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
  * @bo: BO, its reservation held
  * @new: new placement, or NULL if the BO is being freed
  *
- * Called by mm/ when the BO has no users except moves. On return the GPU does not
- * reach the old memory. Flushes each address space once.
+ * Called by mm/ when no job and no queue uses the BO any more; earlier moves of the BO may still be
+ * in progress. First clears the entries of all mappings, then flushes the TLB once for each address
+ * space. On return the GPU does not reach the old memory.
  */
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 {
@@ -503,8 +510,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
  * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation. On
- * return the GPU does not reach the pages. The function does not mark the mappings as moved: the
- * BO moves before new entries are written, and this move marks the mappings.
+ * return the GPU does not reach the pages. The function does not mark the mappings as moved. Before
+ * new entries are written, mm/ moves the BO, and then vgpu_vm_bo_move_notify() marks the mappings.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {
@@ -521,8 +528,8 @@ void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
  * vgpu_vm_bo_move_later() - mark the entries of a BO as stale
  * @bo: BO, its reservation held
  *
- * Called by mm/ before it queues a move of the BO. The move will run after the jobs and queues that
- * use the BO.
+ * Called by mm/ before it queues a move of the BO. The move will start after the jobs that use the
+ * BO have completed, and after the queues that use the BO have been evicted.
  *
  * Context: takes push_lock.
  */
@@ -560,8 +567,9 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 			continue;
 		/*
 		 * The loop may miss fences that are added during the loop. @job need not depend on
-		 * these fences: their jobs are pushed later, and only when the address space has no
-		 * stale entries, so these jobs do not access the BO's old memory.
+		 * these fences. Their jobs are pushed after the BO's entries became stale, so drm/
+		 * pushes these jobs only when the address space has no stale entries any more.
+		 * Therefore these jobs do not access the memory that @job moves the BO out of.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

@@ -3,8 +3,9 @@
  * Finds how a GPU reaches memory of another GPU: VRAM of the same hive by XGMI, BARs by PCIe.
  *
  * A BO of another GPU may be evicted from VRAM to system memory. Then the entries of its mappings
- * get the bus addresses that the BO's own GPU uses for the system pages. So neither GPU may be
- * behind an IOMMU, even if one GPU reaches the other GPU's VRAM by XGMI.
+ * get the bus addresses that the BO's own GPU uses for the system pages. With an IOMMU, the other
+ * GPU could not use these addresses. So neither GPU may be behind an IOMMU, even if one GPU reaches
+ * the other GPU's VRAM by XGMI.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -32,9 +33,9 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
  * @owner: the other GPU; initialised
  * @vram: true to find the way to VRAM, false to find the way to registers in a BAR
  *
- * The rules are those of amdgpu: VRAM of the same hive by XGMI, if the link is up;
- * other VRAM, and registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer
- * traffic between the GPUs.
+ * If one of the GPUs is behind an IOMMU, there is no way (see the top of this file). Otherwise the
+ * rules are those of amdgpu: VRAM of the same hive by XGMI, if the link is up; other VRAM, and
+ * registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer traffic between the GPUs.
  *
  * Context: may allocate.
  *

@@ -170,9 +170,9 @@ void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle)
 }
 
 /**
- * vgpu_vm_pool_delete() - free BOs of a pool
- * @idle: list from vgpu_vm_pool_take_idle(), or vgpu_vm_state.pool if no hardware
- *        walks the tables any more
+ * vgpu_vm_pool_delete() - free the BOs that hold page tables
+ * @idle: list of struct vgpu_vm_pool, one for each BO: the list from vgpu_vm_pool_take_idle(), or
+ *        vgpu_vm_state.pool if no hardware walks the tables any more
  *
  * Context: takes the BOs' reservations.
  */

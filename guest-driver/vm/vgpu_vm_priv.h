@@ -54,14 +54,15 @@ struct vgpu_vm_manager {
  *       vgpu_vm.va_lock in addition to @alloc_lock
  * @moved_lock: protects @moved and @stale; innermost
  * @moved: list of the struct vgpu_vm_bo whose entries are to be written
- * @stale: number of struct vgpu_vm_bo in @moved with stale entries; incremented only with
- *         vgpu_vm.push_lock held
+ * @stale: number of struct vgpu_vm_bo in @moved that have stale entries (vgpu_vm_bo.stale). The
+ *         others in @moved have no entries. Incremented only with vgpu_vm.push_lock held
  * @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock
- * @job: packets by which SDMA will write entries, or NULL if the CPU writes all entries. @pt_lock
- *       protects this member and the following members up to @tlb_dirty
+ * @job: buffer for the packets by which SDMA will write entries. NULL if the address space does not
+ *       use SDMA, so that the CPU writes all entries. @pt_lock protects this member and the
+ *       following members up to @tlb_dirty
  * @job_fence: fence of the last job submitted, or NULL
- * @by_sdma: if true, writes of entries add packets to @job; if false, the CPU writes the
- *           entries
+ * @by_sdma: true if the update in progress adds packets to @job (see vgpu_vm_begin_write()), false
+ *           if the CPU writes the entries
  * @tlb_dirty: true if the TLB may hold stale translations, so that the next vgpu_vm_publish()
  *             flushes the TLB
  * @pasid: PASID that faults of the address space carry; constant
@@ -99,8 +100,8 @@ struct vgpu_vm_state {
  * @bo: BO, which the owner of the mapping keeps alive, or NULL for a PRT mapping
  * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
  * @moved_link: in vgpu_vm_state.moved while @moved is true; protected by vgpu_vm_state.moved_lock
- * @pages: in vgpu_vm_state.bos: first and last page; protected by vgpu_vm_state.alloc_lock
- *         and vgpu_userptr_lock()
+ * @pages: first and last page, and node of vgpu_vm_state.bos; protected by
+ *         vgpu_vm_state.alloc_lock and vgpu_userptr_lock()
  * @offset: offset of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
  * @claimed: true if vgpu_vm_bo_claim() created the mapping. The caller of that function has a
@@ -109,8 +110,9 @@ struct vgpu_vm_state {
  * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another GPU.
  *        Does not change if an XGMI link goes down: accesses then fault
  * @moved: true if the entries have to be written, because the mapping is new or the BO has moved.
- *         Until then the entries are clear, unless @stale is set. A notifier that clears the
- *         entries of a user pointer does not set @moved; the next move of the BO does. Protected by
+ *         While @moved is true, the entries are zero, unless @stale is set. If false, the entries
+ *         have been written. But an MMU notifier may have cleared the entries of a user pointer
+ *         since then: @moved stays false until mm/ moves the BO to bind new pages. Protected by
  *         the BO's reservation
  * @stale: true if the entries translate to the BO's previous memory, which users of the BO may
  *         still access (docs/driver.md, "Life of a move"). Protected by the BO's reservation
@@ -172,7 +174,10 @@ void vgpu_vbo_clear(struct vgpu_vm_bo *vbo);
 int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last);
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo);
 
-/* Returns true if a mapping has entries. The caller holds the BO's reservation. */
+/*
+ * Returns true if a mapping may have entries, current or stale. The caller holds the BO's
+ * reservation.
+ */
 static inline bool vgpu_vbo_has_entries(const struct vgpu_vm_bo *vbo)
 {
 	return !vbo->moved || vbo->stale;

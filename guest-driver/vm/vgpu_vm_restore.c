@@ -19,8 +19,8 @@ static struct vgpu_vm_bo *vm_next_vbo(struct vgpu_vm *vm, u64 page)
 }
 
 /*
- * Mark all mappings of BOs as moved. The caller then rebuilds the tables, but maps no BO. The mark
- * makes the next vgpu_vm_update_moved() write the entries of the BOs.
+ * Mark all mappings of BOs as moved. The caller then rebuilds the tables without entries for BOs.
+ * The mark makes the next vgpu_vm_update_moved() write the entries of the BOs.
  */
 static void vm_forget_entries(struct vgpu_vm *vm)
 {

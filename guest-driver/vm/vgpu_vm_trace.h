@@ -50,7 +50,7 @@ DEFINE_EVENT(vgpu_vm_class, vgpu_vm_unmap,
 	TP_ARGS(vbo)
 );
 
-/* Entries of some pages of a mapping are written. */
+/* The page-table entries of some pages of a mapping are about to be written. */
 TRACE_EVENT(vgpu_vm_update,
 	TP_PROTO(const struct vgpu_vm_bo *vbo, unsigned long first,
 		 unsigned long last),

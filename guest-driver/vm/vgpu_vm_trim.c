@@ -8,7 +8,8 @@
  * of these tables becomes free pieces of the pool. If a BO of the pool then has only free pieces,
  * the worker frees the BO.
  *
- * Tables for the pages of a mapping are not removed. While any table is reserved
+ * An empty table is kept if a mapping (vgpu_vm_state.bos) has pages in the table's range, since the
+ * entries of a mapping are written without allocating tables. While any table is reserved
  * (vgpu_vm_reserve_tables()), no table is removed.
  */
 #include <drm/drm_drv.h>
@@ -18,8 +19,8 @@
 #include "vgpu_vm_priv.h"
 
 /*
- * Delay of the worker trim_work(), which frees empty tables. Pages that stay unmapped this long are
- * unlikely to be mapped soon.
+ * Delay of the worker trim_work(), which frees empty tables. A table that stays empty this long is
+ * unlikely to be needed soon.
  */
 #define TRIM_DELAY	msecs_to_jiffies(100)
 
@@ -118,7 +119,7 @@ void vgpu_vm_trim_init(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_trim_fini() - stop the worker
+ * vgpu_vm_trim_fini() - cancel the worker trim_work(), and wait until it has ended
  * @vm: address space
  *
  * Context: sleeps.

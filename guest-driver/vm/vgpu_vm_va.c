@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates, cuts and updates the mappings that GEM_VA requests, called mappings by address.
+ * Creates, cuts and updates the mappings that GEM_VA requests. These mappings are called mappings
+ * by address.
  *
  * The address space owns these mappings, and no caller keeps a pointer to one, so GEM_VA can unmap
  * any range of addresses. If the range is in the middle of a mapping, the mapping becomes two. The
@@ -23,7 +24,8 @@
 #include "mm/vgpu_userptr.h"
 #include "vgpu_vm_priv.h"
 
-#define LEAF_PAGES	((u64)VGPU_PT_ENTRIES)	/* pages of a PDB0 leaf; a fragment is not larger */
+/* Number of pages that a leaf entry of a PDB0 maps. No fragment has more pages. */
+#define LEAF_PAGES	((u64)VGPU_PT_ENTRIES)
 
 static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 {
@@ -131,11 +133,11 @@ unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
  * @exec: drm_exec that takes the reservations; has the flag DRM_EXEC_IGNORE_DUPLICATES if it may
  *        hold some of these reservations already
  *
- * Called before vgpu_vm_clear_mappings(), inside drm_exec_until_all_locked();
- * drm_exec_retry_on_contention() follows the call.
+ * Called before vgpu_vm_clear_mappings(), inside drm_exec_until_all_locked(). After the call, the
+ * caller must use drm_exec_retry_on_contention().
  *
- * Return: 0, -EINVAL if the addresses are invalid or the range has a mapping of KFD, or
- * the error of drm_exec_lock_obj().
+ * Return: 0, -EINVAL if the addresses are invalid or KFD has a mapping in the range, or the error
+ * of drm_exec_lock_obj().
  */
 int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 		       struct drm_exec *exec)
@@ -197,10 +199,11 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * The caller has cut a mapping at the start of @page, and @vbo is a part that stays. @page is the
- * first page of @vbo or the page after the last page of @vbo. Write those entries of @vbo again
- * that are near the cut. The old entries may have fragments that extend across the cut, to pages
- * that are about to be cleared. The new fragments end at the cut.
+ * Write the entries of @vbo near a cut again. The caller has cut a mapping before @page, and @vbo
+ * is the part before or after the cut. The old entries may have a leaf or fragments that extend
+ * across the cut, to pages that are about to be cleared. Leaves and fragments do not cross
+ * multiples of LEAF_PAGES, so only the entries between the multiples around the cut are written.
+ * The new fragments end at the cut.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -212,8 +215,8 @@ static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 }
 
 /*
- * Remove the pages from @first to @last from @vbo. If pages remain on both sides, the memory at
- * *@spare becomes the mapping of the pages after @last, and *@spare is set to NULL.
+ * Remove the pages from @first to @last from @vbo. If pages remain on both sides, use *@spare,
+ * which the caller has allocated, as the mapping of the pages after @last, and set *@spare to NULL.
  */
 static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		    struct vgpu_vm_bo **spare)
@@ -227,10 +230,12 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Clear stale entries here, because no job or queue uses them. In an address space of the
-	 * render node, the caller has waited for all jobs. In an address space of KFD, the queues
-	 * were evicted before the BO's moves, and the caller has waited for these moves. The
-	 * entries of pages that stay mapped are written again before the next job or queue runs.
+	 * Stale entries can be cleared here, because no job or queue uses them. In an address space
+	 * of the render node, the caller has waited for all jobs. In an address space of KFD, the
+	 * queues were evicted before the BO's moves, and the caller has waited for these moves.
+	 * vgpu_vbo_clear() clears the entries of the whole mapping and marks it as moved. For the
+	 * pages that stay mapped, vgpu_vm_update_moved() writes entries before the next job runs;
+	 * in an address space of KFD, the restore writes these entries before the queues run.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -270,12 +275,13 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 
 /**
  * vgpu_vm_clear_mappings() - remove all mappings that GEM_VA has created in a range
- * @vm: address space. The caller holds va_lock and the reservations of all BOs that are mapped in
- *      the range (vgpu_vm_lock_range()). In an address space of the render node, the caller has
- *      waited for all jobs. In an address space of KFD, the caller has waited for the moves of
- *      these BOs
+ * @vm: address space, va_lock held
  * @va: first byte; page aligned
  * @size: bytes, whole pages
+ *
+ * The caller holds the reservations of all BOs that are mapped in the range (vgpu_vm_lock_range()).
+ * In an address space of the render node, the caller has waited for all jobs. In an address space
+ * of KFD, the caller has waited for the moves of the BOs that are mapped in the range.
  *
  * Mappings that extend beyond the range keep the pages outside of it. The function flushes the TLB
  * once; on return the GPU does not reach the removed pages.
@@ -362,9 +368,9 @@ static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 }
 
 /*
- * Write the entries of a mapping and make later jobs depend on the BO's moves. Does
- * nothing if the GPU does not reach the BO, or if the bound pages of a user pointer are
- * not those of the process any more. The caller holds the BO's reservation.
+ * Write the entries of a mapping and make later jobs depend on the BO's moves. Does nothing if the
+ * GPU does not reach the BO, or if the BO is a user pointer and the process's pages have changed
+ * since they were bound. The caller holds the BO's reservation.
  */
 static void vbo_update_moved(struct vgpu_vm_bo *vbo)
 {
@@ -465,7 +471,8 @@ static struct vgpu_vm_bo *vm_next_stale(struct vgpu_vm *vm, u64 page)
 }
 
 /*
- * Clear the stale entries of a mapping. Unless @idle, wait for jobs and moves of the BO first.
+ * Clear the entries of a mapping if they are stale (vgpu_vm_bo.stale). Unless @idle is true (see
+ * vgpu_vm_clear_stale()), wait for the BO's jobs and moves first.
  */
 static int vbo_clear_stale(struct vgpu_vm_bo *vbo, bool idle)
 {

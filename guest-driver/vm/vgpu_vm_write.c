@@ -14,9 +14,10 @@
  * returns the job's fence. The jobs run in order on a ring of the kernel.
  *
  * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap. Before
- * the CPU writes, it waits for the job in flight. This wait is bounded: a job needs neither memory
- * nor locks to signal its fence. Submission allocates the fence without reclaim, because reclaim
- * may call MMU notifiers. If there is no memory for the fence, the CPU executes the packets.
+ * the CPU writes, it waits for the job in flight. This wait is bounded, because a submitted job
+ * needs neither memory nor locks to signal its fence. The submission itself allocates the fence,
+ * with pt_lock held. This allocation must not reclaim memory, because reclaim may wait for MMU
+ * notifiers, which take pt_lock. If there is no memory for the fence, the CPU executes the packets.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -196,7 +197,10 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	if (!mask)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
-	/* Ignore the result, because a device that did not answer has been reset or given up. */
+	/*
+	 * Ignore the result: if the device did not answer, it was reset, or its engines have
+	 * stopped or are about to be stopped.
+	 */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
 
@@ -221,10 +225,10 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * uses SDMA
  * @vm: address space, pt_lock held
  *
- * SDMA writes the entries until vgpu_vm_publish(), or until the caller clears
- * vgpu_vm_state.by_sdma. Until vgpu_vm_publish(), the device may use the previous entries. The
- * caller writes only entries that map memory; the CPU writes all entries that unmap memory (see
- * "two writers" at the top of this file).
+ * From this call on, writes of entries add packets for SDMA. This ends with vgpu_vm_publish(), or
+ * when the caller clears vgpu_vm_state.by_sdma. The device may use the previous entries until
+ * vgpu_vm_publish() is called. The caller writes only entries that map memory; the CPU writes all
+ * entries that unmap memory (see "two writers" at the top of this file).
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {
@@ -236,14 +240,14 @@ void vgpu_vm_begin_write(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_publish() - let the device use all entries
+ * vgpu_vm_publish() - let the device use all entries written so far
  * @vm: address space, pt_lock held
  * @changed: true if a valid entry was overwritten
  *
  * Waits until SDMA has written all collected entries. Flushes the TLB if @changed or
  * vgpu_vm_state.tlb_dirty is set.
  *
- * Context: sleeps; does not reclaim memory.
+ * Context: sleeps; allocates without reclaim.
  */
 void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 {
@@ -273,7 +277,8 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 
 	/*
 	 * If the device was unplugged after the caller changed entries, the TLB may still hold old
-	 * translations: vgpu_vm_enter() then waits for the jobs that may use these translations.
+	 * translations. In this case no flush is needed, because vgpu_vm_enter() has waited for the
+	 * jobs that may use these translations.
 	 */
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
@@ -299,7 +304,10 @@ struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 	struct dma_fence *fence;
 
 	mutex_lock(&vs->pt_lock);
-	/* Wait for SDMA, because the TLB flush must follow the writes of the entries. */
+	/*
+	 * vgpu_vm_publish() waits until SDMA has written the entries, then flushes the TLB. The
+	 * wait is needed, because the flush must follow the writes.
+	 */
 	if (vs->tlb_dirty)
 		vgpu_vm_publish(vm, false);
 	vm_flush_writes(vm);

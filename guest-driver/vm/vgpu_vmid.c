@@ -31,8 +31,8 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
 	int ret;
 
 	/*
-	 * Free vmm with the DRM device, because address spaces of open files outlive the
-	 * hardware.
+	 * drmm_kzalloc() frees vmm with the DRM device, not when the hardware is removed, because
+	 * address spaces of open files outlive the hardware.
 	 */
 	vmm = drmm_kzalloc(&vdev->drm, sizeof(*vmm), GFP_KERNEL);
 	if (!vmm)
@@ -49,7 +49,7 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
  * vgpu_vmm_fini() - drop all VMIDs, since the hardware is being removed
  * @vdev: device; unplugged, so that address spaces do not access the hardware any more
  *
- * vgpu_gmc_fini() disables the contexts that are still set.
+ * This function writes no registers. vgpu_gmc_fini() disables the VM contexts of all VMIDs.
  */
 void vgpu_vmm_fini(struct vgpu_device *vdev)
 {
@@ -108,7 +108,7 @@ bool vgpu_vm_is_lost(struct vgpu_vm *vm)
  * vgpu_vmids_in_use() - count the VMIDs that address spaces have
  * @vdev: device
  *
- * Return: 0 to 11. VMIDs that the CP assigns for time slices are not counted.
+ * Return: 0 to VGPU_LAST_KFD_VMID. VMIDs that the CP assigns for time slices are not counted.
  */
 unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
 {
@@ -161,7 +161,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_get_vmid);
 
 /**
  * vgpu_vm_put_vmid() - free the VMID of an address space
- * @vm: address space; no queue runs in it. The function does nothing without a VMID
+ * @vm: address space; no queue runs in it
+ *
+ * Does nothing if @vm has no VMID.
  *
  * Context: sleeps; takes pt_lock.
  */

@@ -9,8 +9,9 @@
  * driver has two buffers for run lists, because the scheduler reads the current list again
  * and again while the driver writes the next one.
  *
- * The driver waits for each step. If a step does not end in time, the driver assumes that
- * the CP hangs: the device is reset, and the state of the queues is lost.
+ * The driver waits until the CP has carried out each request. If a request takes too long,
+ * the driver assumes that the CP hangs: the device is reset, and the state of the queues is
+ * lost.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -337,10 +338,10 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
  * @lost: value of vgpu_cp_lost() before the caller chose the queues of the list
  *
  * On return queues that are not in the list are unmapped, and their MQDs hold their state.
- * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs,
- * the function waits for the reset. Until the reset the CP may run queues that are not in the
- * list, and the caller frees the memory of these queues after this call. The wait cannot
- * deadlock, because the recovery takes no lock of kfd/.
+ * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs, it
+ * may still run queues that are not in the list. The caller frees the memory of these queues
+ * after this call, so the function first waits until the CP has been reset or given up. The
+ * wait cannot deadlock, because the recovery takes no lock of kfd/.
  *
  * Context: sleeps, does not allocate.
  *
@@ -448,10 +449,10 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 }
 
 /**
- * vgpu_cp_give_up() - stop the hung CP of a device that cannot be reset
+ * vgpu_cp_give_up() - if the CP hangs and the device cannot be reset, stop the CP
  * @vdev: device, its CP parked
  *
- * A CP that was parked without a hang is not touched.
+ * If the CP was parked without a hang, the function does nothing.
  *
  * Context: sleeps.
  */

@@ -113,9 +113,11 @@ void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
 }
 
 /**
- * vgpu_mqd_init() - initialise the MQD of a new queue
- * @mqd: MQD, VGPU_CP_MQD_BYTES
+ * vgpu_mqd_init() - write the MQD of a queue that has not run yet
+ * @mqd: MQD, VGPU_CP_MQD_BYTES bytes; the old content is lost
  * @regs: settings of the queue
+ *
+ * The queue may use all compute units until vgpu_mqd_set_cu_mask().
  */
 void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 {
@@ -135,7 +137,10 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 			       min(0xa, order_base_2(regs->eop_bytes / 8)));
 	if (regs->aql)
 		vgpu_mqd_write(mqd, CP_HQD_AQL_CONTROL, 1);
-	/* No state is saved yet: the control stack and the area of the waves are empty. */
+	/*
+	 * No state is saved yet. The control stack grows down from the offset stack_bytes, and the
+	 * saved waves start at this offset. So both are empty.
+	 */
 	vgpu_mqd_write64(mqd, MQD_CTX_SAVE_BASE, regs->save_va);
 	vgpu_mqd_write(mqd, MQD_CTX_SAVE_SIZE, regs->save_bytes);
 	vgpu_mqd_write(mqd, MQD_CNTL_STACK_SIZE, regs->stack_bytes);

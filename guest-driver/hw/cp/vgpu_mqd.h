@@ -54,7 +54,8 @@ struct vgpu_cp_queue_regs {
  * struct vgpu_cp_saved - layout of a queue's context save area, in bytes
  * @stack_offset: start of the control stack
  * @stack_bytes: length of the control stack
- * @wave_offset: end of the saved waves. The first saved wave follows the control stack
+ * @wave_offset: end of the saved waves, not their start. They start at the end of the control
+ *               stack, @stack_offset + @stack_bytes
  * @wave_bytes: length of the saved waves
  */
 struct vgpu_cp_saved {

@@ -54,7 +54,10 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 	.get_timeline_name = sdma_fence_timeline_name,
 };
 
-/* Left shift that drops those bits of a 32-bit job number that a TRAP does not carry. */
+/*
+ * A TRAP carries only the low bits of a 32-bit job number. A left shift by SEQNO_SHIFT drops the
+ * other bits.
+ */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
 /*
@@ -72,10 +75,10 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @fence: fence of the oldest pending job
  * @error: error of the job, a negative errno; 0 if the job is done
  *
- * drm_sched's fence of the job holds a reference to @fence, and may outlive this module. So
- * @fence, once signalled, gets operations that are not part of the module. The lock of
- * @fence, fence_lock, is freed with the device. This is safe, because drm_sched only drops
- * its reference to @fence and does not take this lock.
+ * drm_sched's fence of the job holds a reference to @fence, and may outlive this module and the
+ * device. So @fence, once signalled, gets operations that are part of the kernel. The lock of
+ * @fence (fence_lock) is freed with the device. This is safe: drm_sched only drops its
+ * reference to the signalled @fence, and this takes no lock.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
@@ -345,7 +348,7 @@ static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
 	if (!iv->vmid) {
-		/* Read the job's results after its interrupt. */
+		/* Order later reads of the job's results after the read of the interrupt entry. */
 		dma_rmb();
 		ring_signal(arg, iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
 	}
@@ -392,8 +395,8 @@ static void engine_setup(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_engine_start() - start an engine that has no ring of the kernel
- * @ring: the engine, in its reset state or halted
+ * vgpu_sdma_engine_start() - start an engine that has user queues only
+ * @ring: structure of the engine, which is in its reset state or halted
  */
 void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring)
 {
@@ -473,7 +476,7 @@ static void ring_fini(struct vgpu_sdma_ring *ring)
 	dma_free_coherent(dev, SDMA_RING_BYTES, ring->ring, ring->ring_dma);
 }
 
-/* Initialise the members that every engine needs, even if it has no ring of the kernel. */
+/* Initialise the members that every engine needs, even if it has user queues only. */
 static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 			unsigned int engine)
 {

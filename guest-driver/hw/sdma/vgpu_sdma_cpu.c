@@ -2,8 +2,9 @@
 /*
  * Executes the packets of a kernel job on the CPU if the engine is down, or has failed in
  * the job repeatedly. The packets may be copies, fills and page-table writes. Addresses are
- * translated as for VMID 0: VRAM through BAR 0, system memory through the GART's shadow. In a
- * transfer window (vgpu_gart.c) the shadow holds the entries that the job itself wrote.
+ * translated as for VMID 0: VRAM through BAR 0, system memory through the GART's shadow. When
+ * the job writes GART entries of a transfer window (vgpu_gart.c), cpu_entries() also stores
+ * these entries in the shadow, where later packets of the job find them.
  */
 #include <linux/highmem.h>
 #include <linux/iommu.h>
@@ -17,11 +18,11 @@
 #define CPU_BOUNCE	256u
 
 /**
- * struct cpu_span - memory at an address of VMID 0
+ * struct cpu_span - contiguous memory to which cpu_translate() has translated an address
  * @io: CPU mapping in VRAM, or NULL
  * @page: page in system memory, if @io is NULL
  * @offset: byte offset in @page
- * @bytes: number of contiguous bytes from the address on
+ * @bytes: number of contiguous bytes that start at the address
  */
 struct cpu_span {
 	void __iomem *io;
@@ -204,8 +205,8 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
  * Context: any.
  *
  * Return: true if all packets are plain copies, fills, page-table writes, or TLB
- * flushes of a transfer window. If such packets are executed twice before a later job
- * starts, the result is the same as after one execution.
+ * flushes of a transfer window (vgpu_gart.c). If such packets are executed twice before a
+ * later job starts, the result is the same as after one execution.
  */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw)
 {
@@ -272,7 +273,7 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 	/*
 	 * A reset may occur between two packets. If VRAM keeps its content, it also keeps the
 	 * data that the earlier packets wrote. If VRAM loses its content, the recovery marks all
-	 * BOs in VRAM as lost, so this function need not repeat the earlier packets.
+	 * BOs in VRAM as lost. In both cases this function need not repeat the earlier packets.
 	 */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);

@@ -7,7 +7,7 @@
 #include "vgpu_sdma_priv.h"
 
 /**
- * vgpu_sdma_print_fences() - print how far the jobs of each kernel ring are
+ * vgpu_sdma_print_fences() - print the sequence numbers of the jobs in each kernel ring
  * @vdev: device
  * @p: output
  *

@@ -7,7 +7,8 @@
  *
  * VMID 0 does not retry: after a fault the engine continues, with zeros instead of the data
  * read, or without the write. So that no later job uses the result, each job ends with
- * FENCE, two polls, and TRAP. The polls wait for these values of two registers:
+ * FENCE, two polls, and TRAP. FENCE writes the job's number to memory, and TRAP raises an
+ * interrupt. The polls wait for these values of two registers:
  *
  *	STATUS == 0	no fault is latched in the MM hub (VGPU_FAULT_STATUS_REG)
  *	gate == 0	no fault is being examined (VGPU_GATE_REG, which the driver writes)
@@ -17,21 +18,21 @@
  * until the recovery has parked the engine. The job is then run again; no later job has
  * changed its memory.
  *
- * STATUS latches the first fault of any VMID. This file clears the fault of a user, so that
- * the fault blocks the kernel's ring only until its interrupt is handled. But a fault of
- * VMID 0 may have followed the user's fault, and the clear removes both from STATUS. STATUS
- * shows only the VMID of the first fault. The VMID of the second fault is in its interrupt
- * entry. The device changes STATUS and writes the interrupt entry in one step, so the entries
- * of all cleared faults are in the interrupt ring after the clear. This file does these
- * steps:
+ * STATUS latches only the first fault since the last clear, whatever the VMID. So a user's
+ * fault blocks the kernel's rings, too, until this file clears STATUS. But a fault of VMID 0
+ * may have followed the user's fault. STATUS does not show the VMID of this second fault; only
+ * the interrupt entry of the second fault does. The device latches a fault and writes the
+ * fault's entry in one step. So after the clear, the entries of all earlier faults are in the
+ * interrupt ring. This file does these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
  * 3. Let the interrupt ring be handled until it is empty.
  * 4. Open the gate, unless an entry of VMID 0 was in the ring.
  *
- * A packet raises only one interrupt entry, even if it faults on many pages: its next fault
- * is latched without an entry. So fault_work repeats the steps until nothing is latched.
+ * If a packet faults on many pages, only its first fault raises an interrupt entry. After the
+ * clear, a later fault of the packet may be latched without an entry. So fault_work repeats
+ * the steps until nothing is latched.
  *
  * If an interrupt entry is lost, the ring stays blocked at its poll. The watchdog then
  * finds STATUS unchanged since its last run, and handles the fault.
@@ -42,7 +43,7 @@
 #include "vgpu_sdma_priv.h"
 
 /* Bits of vgpu_hw_state.gate: reasons for which the gate is closed. */
-#define GATE_USER	BIT(0)	/* a user's fault is being cleared */
+#define GATE_USER	BIT(0)	/* a user's fault is being cleared from STATUS */
 #define GATE_KERNEL	BIT(1)	/* a fault of VMID 0 waits for a recovery */
 
 static void gate_write(struct vgpu_device *vdev, unsigned long gate)
@@ -62,9 +63,10 @@ static bool status_is_kernels(u32 status)
  * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
  *
- * A job writes its number to vgpu_sdma_ring.fence_wb before the polls at which a fault blocks
- * it. The last job that has written its number counts as done only if the state is
- * VGPU_FAULT_NONE or VGPU_FAULT_USERS.
+ * Near its end a job writes its number to vgpu_sdma_ring.fence_wb. After this write follow the
+ * two polls, at which a fault blocks the job. So the last job that has written its number may
+ * still have an unhandled fault. That job counts as done only if the state is VGPU_FAULT_NONE
+ * or VGPU_FAULT_USERS.
  *
  * Context: any.
  *
@@ -93,8 +95,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_state);
  * @vdev: device
  *
  * The engine that caused the fault is not known: the oldest job of each engine may have
- * read zeros or lost a write. The function requests a recovery. If the request is not
- * accepted, the watchdogs take the rings down.
+ * read zeros or lost a write. The function requests a recovery, which restarts the frozen
+ * rings. If the request is not accepted, the watchdogs stop the rings for good
+ * (vgpu_sdma_ring_down()).
  *
  * Context: any.
  */
@@ -146,8 +149,8 @@ static void fault_forget(struct vgpu_device *vdev)
 		status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
 		kernels = status_is_kernels(status);
 		/*
-		 * If nothing is latched, do not clear: the register write would also clear
-		 * a fault of VMID 0 that is latched just before the write.
+		 * If nothing is latched, do not clear: a fault of VMID 0 may be latched after
+		 * the read above, and the clear would remove this fault.
 		 */
 		if (status && !kernels)
 			vgpu_gmc_clear_fault(vdev);
@@ -183,9 +186,10 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @iv: interrupt entry of a fault
  * @arg: unused
  *
- * VMID 0 does not retry, so an entry of VMID 0 with the retry bit is spurious. The entry still
- * occupies a slot of the retry CAM. For such an entry the function requests a recovery of the
- * GART. The recovery writes the GART's table again, and then acknowledges the slot.
+ * VMID 0 does not retry, so the device should raise no entry of VMID 0 with the retry bit. If
+ * such an entry arrives, it occupies a slot of the retry CAM. The acknowledge of the slot makes
+ * the device repeat an access that waits for the slot. So the function requests a recovery of
+ * the GART, which first writes the GART's table again and then acknowledges the slot.
  *
  * Context: hard interrupt.
  */
@@ -231,8 +235,9 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * If the fault belongs to a user queue, the function closes the gate for the kernel's rings
- * (GATE_USER). The caller runs vgpu_ih_service() next, which opens the gate.
+ * For a fault of VMID 0, the function requests a recovery. For a fault of a user, the function
+ * does steps 1 and 2 of "DOC: the gate": it closes the gate and clears STATUS. The caller runs
+ * vgpu_ih_service() next, which does steps 3 and 4.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */
@@ -282,8 +287,10 @@ bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
 
 /**
  * vgpu_sdma_user_gate_open() - open the gate after a user's fault
- * @vdev: device; the handlers have been called for all interrupt entries that were written
- *        before the gate was closed
+ * @vdev: device
+ *
+ * Called after the handlers of all interrupt entries that were written before STATUS was
+ * cleared.
  *
  * Context: interrupt handler.
  */

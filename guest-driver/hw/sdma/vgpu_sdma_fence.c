@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prepares the fence that vgpu_sdma_submit_with() uses for a job: allocation, a callback
- * for failure, and a condition for submission.
+ * Prepares a job's fence for vgpu_sdma_submit_with(): allocates the fence, sets a callback for
+ * the failure of the job, and sets a condition for the submission of the job.
  */
 #include <linux/slab.h>
 
@@ -22,8 +22,8 @@ struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
 /**
  * vgpu_sdma_fence_on_failure() - set a callback for the failure of a job
  * @fence: from vgpu_sdma_fence_alloc(), not submitted
- * @failed: called once before the job's fence signals with an error; not called if
- *          the submission itself fails
+ * @failed: called once before the job's fence signals with an error; called neither if the
+ *          job succeeds nor if the submission itself fails
  * @arg: argument of @failed, valid until the fence has signalled
  */
 void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,

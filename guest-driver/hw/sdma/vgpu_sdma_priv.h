@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SDMA engines: state and functions that the files of hw/ share. No other folder includes
- * this header.
+ * SDMA engines: state and functions that the files of hw/ and its subfolders share. Files of
+ * other folders do not include this header directly.
  */
 #ifndef VGPU_SDMA_PRIV_H
 #define VGPU_SDMA_PRIV_H
@@ -43,13 +43,14 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
  *              and @done; also the lock of the dma_fences. Taken in hard interrupt context
  * @end_lock: A thread holds it to end pending jobs of a frozen ring, and to restart the ring.
- *            The recovery, @watchdog and the removal do so. Protects @scratch. Fences depend
- *            on the holder, so the holder does not allocate with reclaim
+ *            The recovery, @watchdog and the removal do so. Protects @scratch. Fences signal
+ *            only when the holder makes progress, so the holder does not allocate with reclaim,
+ *            which may wait for fences
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user queues'
  *            registers
  * @pending: list of struct vgpu_sdma_fence that have not signalled, oldest first
  * @ended_ops: operations that a fence gets when it has signalled. A signalled fence may
- *             outlive this module, so these operations are part of the kernel instead
+ *             outlive this module, so these operations are not part of the module
  * @space: woken when @done advances and when the ring goes down
  * @watchdog: detects an engine that makes no progress
  * @seen_seqno: number of the oldest pending job at the last run of @watchdog
@@ -73,9 +74,10 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @rlc_stuck: bitmap of user queues that did not stop when they were disabled; cleared when
  *             the engine is reset
  * @rlc_reset: woken when @rlc_stuck is cleared
- * @rlc_off: the engine is being reset: loads and unloads change @rlc only
- * @finished: low half of the number of the last job known to be done; while @frozen is set,
- *            this job may not be signalled yet
+ * @rlc_off: the engine is being reset: loads and unloads change @rlc and @rlc_loaded, but write
+ *           no register
+ * @finished: low half of the number of the last job known to be done. While @frozen is set,
+ *            it is possible that the fence of this job has not signalled yet
  * @frozen: the engine is being recovered: interrupts and polls signal no job
  * @suspect: number of the job in which the engine hangs or stopped; 0: none
  * @fault: VMID 0 had a fault, perhaps in the oldest pending job
@@ -128,7 +130,7 @@ struct vgpu_sdma_ring {
 };
 
 /**
- * struct vgpu_sdma_fence - a job that has been submitted
+ * struct vgpu_sdma_fence - a job and its fence; allocated before the submission
  * @base: first member, because dma_fence_free() frees this structure by the address of
  *        @base
  * @link: element of vgpu_sdma_ring.pending
@@ -155,9 +157,10 @@ struct vgpu_sdma_fence {
 /**
  * enum vgpu_fault_state - whether a job of the kernel may have had a fault
  * @VGPU_FAULT_NONE: no fault
- * @VGPU_FAULT_USERS: no fault of VMID 0; a fault of a user is latched
- * @VGPU_FAULT_UNKNOWN: a fault of a user is latched, or was just cleared. VMID 0 may have
- *                      had a fault after the user's fault; only an interrupt entry shows it
+ * @VGPU_FAULT_USERS: a fault of a user is latched, and no other fault has followed it
+ * @VGPU_FAULT_UNKNOWN: other faults have followed the latched fault of a user, or a fault of a
+ *                      user is being cleared. VMID 0 may have had a later fault, which only an
+ *                      interrupt entry shows
  * @VGPU_FAULT_KERNELS: VMID 0 had a fault
  */
 enum vgpu_fault_state {
@@ -168,8 +171,8 @@ enum vgpu_fault_state {
 };
 
 /*
- * Returns operations for fences that outlive this module: those of the kernel's stub fence,
- * which are not part of the module.
+ * Returns operations for signalled fences, which may outlive this module. The function takes
+ * the operations of the kernel's stub fence, because they are not part of the module.
  */
 static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 {
@@ -180,7 +183,10 @@ static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 	return ops;
 }
 
-/* Returns true if the engine has a ring of the kernel. */
+/*
+ * Returns true if the engine that @ring describes has a ring of the kernel. Engines from number
+ * VGPU_NUM_SDMA on have user queues only.
+ */
 static inline bool vgpu_sdma_is_kernels(const struct vgpu_sdma_ring *ring)
 {
 	return ring->engine < VGPU_NUM_SDMA;
@@ -191,7 +197,11 @@ static inline u32 vgpu_sdma_ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
 	return SDMA_ENGINE(ring->engine) + SDMA_QUEUE(SDMA_QUEUE_GFX) + reg;
 }
 
-/* Only for comparisons and debug output, because the two halves are not read atomically. */
+/*
+ * Returns the engine's read pointer. The value may be wrong if the pointer changes between the
+ * reads of its two halves. So use the value only for debug output, and to see whether the
+ * pointer has changed since an earlier call.
+ */
 static inline u64 vgpu_sdma_ring_rptr(struct vgpu_sdma_ring *ring)
 {
 	return vgpu_rreg(ring->vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_RPTR)) |

@@ -19,15 +19,15 @@
 
 #define QUEUE_IDLE_POLL_US	50
 /*
- * Time limit for a queue to stop while its engine is parked. A queue stops after its current
- * chunk of a packet (up to 2 MiB), which takes some milliseconds.
+ * Time limit for a queue to stop while its engine is parked. A queue stops at the end of its
+ * current chunk of a packet. A chunk has up to 2 MiB and takes the engine some milliseconds.
  */
 #define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
 /* Value of RPTR_WRITEBACK_TIMER: the chip's default. */
 #define QUEUE_WRITEBACK_TIMER	6u
 /*
- * Limit of the loop in queue_write_wptr(), which repeats only if user space submits work within
- * the few instructions between the write of the pointer and the next read of user memory.
+ * Limit of the loop in queue_write_wptr(). The loop repeats only if user space changes the write
+ * pointer in user memory between two reads, which are a few register accesses apart.
  */
 #define QUEUE_WPTR_TRIES	64u
 
@@ -102,8 +102,9 @@ static void queue_clear_stuck(struct vgpu_sdma_ring *ring)
 }
 
 /*
- * Request a reset of the engine, which hangs in the queue. If no recovery is accepted
- * (the device is being removed), reset the engine here. The caller holds rlc_lock.
+ * Request a reset of the engine, because it does not stop using hardware queue @queue. If no
+ * recovery is accepted (the device is being removed), reset the engine here. The caller holds
+ * rlc_lock.
  */
 static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -134,8 +135,9 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
  *
  * User space may ring the doorbell while this function runs. The function may then overwrite the
  * newer write pointer with an older one, which could be less than the read pointer. So repeat
- * until user memory holds the value that was written last. If user space stores a newer value
- * afterwards, user space also rings the doorbell after this function's last write.
+ * until user memory holds the value that this function wrote last. If user space stores a newer
+ * value afterwards, user space rings the doorbell after this function's last write, so that the
+ * register gets the newer value.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,
@@ -160,10 +162,7 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	} while (wptr != written && --tries);
 }
 
-/*
- * Load the settings @regs into a hardware queue that no user queue uses. The caller holds
- * rlc_lock.
- */
+/* Load the settings @regs into hardware queue @queue, which is free. The caller holds rlc_lock. */
 static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 		       unsigned int queue,
 		       const struct vgpu_sdma_queue_regs *regs)
@@ -375,11 +374,11 @@ unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
 
 /**
- * vgpu_sdma_rlc_give_up() - stop the user queues of an engine that is not recovered
+ * vgpu_sdma_rlc_give_up() - stop the user queues of an engine after the recovery failed
  * @ring: the engine, parked
  *
- * Does nothing if every user queue stopped when it was disabled. Otherwise resets and halts the
- * engine, so that none of the engine's user queues runs again.
+ * Does nothing if all user queues stopped when the engine was parked. Otherwise resets and halts
+ * the engine, so that none of the engine's user queues runs again.
  *
  * Context: sleeps.
  */

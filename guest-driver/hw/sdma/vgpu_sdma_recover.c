@@ -12,19 +12,25 @@
  *
  *	vgpu_sdma_park()		stops the signalling of jobs, disables the
  *					queues, and saves their pointers; if a queue
- *					does not stop, the engine hangs in that queue
+ *					does not stop, the engine hangs in a packet of
+ *					that queue
  *	vgpu_sdma_engine_reset()	resets the engine; or reset/ resets the device
- *	vgpu_sdma_unpark()		decides about the oldest job, if the engine
- *					failed in it; starts the ring at the first job
- *					that is not done; loads the user queues
+ *	vgpu_sdma_unpark()		if the engine failed in the oldest job, decides
+ *					whether this job is run again (see below);
+ *					starts the ring at the first job that is not
+ *					done; loads the user queues
  *
  * After a fault of VMID 0 the engine itself works. So a soft recovery parks and unparks
  * only the kernel's ring, and user queues keep running.
  *
- * If a job consists of plain copies, fills and page-table writes, it is run again. After its
- * first failure the engine runs it again. After its second failure the CPU executes it. Any
- * other job ends with an error, unless its only failure was one fault of VMID 0: the engine
- * then runs the job again. No later job has started when the job is run again.
+ * What happens to a job after a failure:
+ *
+ * - A job of plain copies, fills and page-table writes is run again after each failure: by the
+ *   engine after the first failure, by the CPU after the second.
+ * - Any other job is run again only after its first failure, and only if this failure was a
+ *   fault of VMID 0. Otherwise the job ends with an error.
+ *
+ * No later job has started when a job is run again.
  *
  * Fences depend on the functions of this file, so these functions do not allocate.
  */
@@ -146,11 +152,11 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	ring_look_for_fault(ring);
 
 	/*
-	 * Do not call vgpu_sdma_ring_poll() for a frozen ring. A fault of VMID 0 may block a job
-	 * that has written its number to memory already. While the fault is latched,
-	 * vgpu_sdma_ring_poll() does not count this job as done. But a reset clears the fault.
-	 * After the reset, vgpu_sdma_ring_poll() would count the job as done, although the job
-	 * must run again.
+	 * Do not call vgpu_sdma_ring_poll() for a frozen ring, because it could count a faulty job
+	 * as done. A job writes its number to memory before the polls at which a fault of VMID 0
+	 * blocks the job. While the fault is latched, vgpu_sdma_ring_poll() does not count this job
+	 * as done. But a reset clears the fault and leaves the number in memory, so that the job
+	 * would then count as done, although it must run again.
 	 *
 	 * The ring is frozen before the reset starts, and the reset waits for vgpu_io_end(). So if
 	 * the ring is not frozen here, no reset clears the fault during vgpu_sdma_ring_poll().
@@ -186,7 +192,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			ring->engine, seqno, rptr, status);
 		/*
 		 * Mark the job as suspect here, because vgpu_sdma_ring_park() does not mark
-		 * the job if the engine stops in time. Unmarked, the job would hang again.
+		 * the job if the engine stops in time. The recovery would run an unmarked job
+		 * again and count no failure, so the engine could hang in this job forever.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -341,7 +348,8 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
  *
- * On return, no job is signalled until vgpu_sdma_ring_unpark().
+ * After the call, also if it returns false, no job is signalled until vgpu_sdma_ring_unpark()
+ * or vgpu_sdma_ring_down().
  *
  * Context: the recovery's worker; sleeps.
  *
@@ -371,7 +379,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 
 	spin_lock_irq(&ring->fence_lock);
 	oldest = ring_oldest(ring);
-	/* After a fault of VMID 0, EXC_RING may be due to the fault: the job need not be bad. */
+	/* EXC_RING is no failure of the job if a fault of VMID 0 may have stopped the fetch. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
 	/* If the job that ran at the freeze has completed, do not mark its successor as suspect. */
@@ -391,8 +399,8 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
  * @dead: receives a bitmap of user queues: queues that do not stop (the engine hangs in
  *        them), and queues that had stopped on an error before
  *
- * Until vgpu_sdma_unpark() no job is signalled, and loads and unloads of user queues only
- * change vgpu_sdma_ring.rlc.
+ * Until vgpu_sdma_unpark() no job is signalled, and loads and unloads of user queues change
+ * only vgpu_sdma_ring.rlc and .rlc_loaded, but no register.
  *
  * Context: the recovery's worker; sleeps.
  */
@@ -546,8 +554,9 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Do not count resets that user queues caused while the kernel's ring has no pending job.
-	 * The end of a job sets the count to 0, and an idle ring ends no job.
+	 * Count a reset only if the kernel's ring has a pending job. Other resets are caused by
+	 * user queues. They could add up to the limit, because only the end of a job sets the count
+	 * to 0, and an idle ring ends no job.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

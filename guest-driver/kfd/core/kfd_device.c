@@ -91,7 +91,7 @@ err_free:
  * @vdev: GPU; nothing is done if kfd_device_init() was not called or has failed
  *
  * Detaches every process that has state on the GPU: the process loses its KFD state on all
- * GPUs. Waits until each of these processes is torn down.
+ * GPUs. Waits until the KFD state of each of these processes is torn down.
  *
  * Context: remove. Sleeps; no locks are held.
  */

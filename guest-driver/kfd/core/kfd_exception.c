@@ -53,16 +53,16 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
 /**
  * kfd_queue_bad_packet() - stop a compute queue after a bad packet
  * @pdd: state of the process on the GPU
- * @doorbell: byte offset of the queue's doorbell in the process's slice
+ * @doorbell: byte offset of the queue's doorbell in the process's doorbell slice
  * @at: GPU clock of the interrupt
  * @code: exception for the debugger
  * @why: reason, for the message
  *
- * Does nothing if the queue of @doorbell is stopped already. Does nothing either if that queue was
- * created after @at, because then an earlier queue with the same doorbell had the bad packet.
- * Otherwise the function stops the queue, and notifies the debugger or, if no debugger has
- * subscribed to the exception, the runtime. The process gets HW_EXCEPTION events even if a debugger
- * was notified.
+ * Does nothing if the queue of @doorbell is stopped already, or was created after @at. In the
+ * second case, an earlier queue with the same doorbell had the bad packet. Otherwise the function
+ * stops the queue, and notifies the debugger. If no debugger has subscribed to the exception, the
+ * function notifies the process's runtime instead. In both cases the process gets HW_EXCEPTION
+ * events.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */

@@ -97,7 +97,7 @@ static void kfd_sdma_trap(struct vgpu_device *vdev,
 
 /*
  * Called in hard interrupt context when a queue has read memory with an uncorrectable error.
- * poison_work stops the queues.
+ * poison_work stops all queues that the process has on this GPU.
  */
 static void kfd_poison(struct vgpu_device *vdev,
 		       const struct vgpu_iv_entry *iv, void *arg)
@@ -257,7 +257,7 @@ static int kfd_register(struct kfd_node *node, u8 client,
 	return 0;
 }
 
-/* The caller has unregistered all handlers, so no work is queued any more. */
+/* The caller has unregistered all handlers, so no handler queues the work items again. */
 static void kfd_interrupt_free(struct kfd_node *node)
 {
 	cancel_work_sync(&node->irq->cp_error_work);

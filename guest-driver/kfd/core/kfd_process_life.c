@@ -22,9 +22,10 @@
  * kfd_process with another notifier.
  *
  * kfd_process_detach() removes the process from the hash, so that no lookup finds the process, and
- * takes the process's queues off the GPU. The hash's reference is dropped at the end of the MMU
- * notifier's SRCU grace period. As long as an earlier lookup holds a reference, the process is not
- * torn down. The teardown runs in release_work, which frees these objects in this order:
+ * takes the process's queues off the GPU. The MMU notifier holds a reference to the process. After
+ * the notifier is put, its SRCU grace period passes, and then kfd_process_free_notifier() drops
+ * this reference. As long as an earlier lookup holds another reference, the process is not torn
+ * down. The teardown runs in release_work, which frees these objects in this order:
  *
  *	queues, SVM, BOs, address spaces, PASID
  */
@@ -94,8 +95,8 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 	kfd_dbg_device_fini(pdd);
 	kfree(pdd);
 	/*
-	 * Once *n_pdds is zero, the node may be freed. The wake-up is still safe, because
-	 * wake_up_var() uses the address only as a key.
+	 * Once *n_pdds is zero, the node may be freed, and n_pdds with it. The wake-up is still
+	 * safe, because wake_up_var() uses the address of n_pdds only as a key.
 	 */
 	if (atomic_dec_and_test(n_pdds))
 		wake_up_var(n_pdds);
@@ -268,8 +269,8 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
  *
  * Context: no locks are held. Takes mmap_lock, killable, and kfd_processes_mutex.
  *
- * Return: 0; -EINVAL if another process shares @mm; -ESRCH if the process of @thread has ended;
- * -ENOSPC if no PASID is free; -EINTR after a fatal signal; -ENOMEM.
+ * Return: 0; -EINVAL if the main thread of the process of @thread does not use @mm; -ESRCH if this
+ * process has ended; -ENOSPC if no PASID is free; -EINTR after a fatal signal; -ENOMEM.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {
@@ -281,7 +282,7 @@ int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 	if (!leader)
 		return -ESRCH;
 
-	/* Reject vfork() and CLONE_VM: only threads of one process may share @mm. */
+	/* As in amdkfd, the leader must use @mm. A leader that has exited has no mm. */
 	if (READ_ONCE(leader->mm) != mm)
 		ret = -EINVAL;
 	else if (!kfd_process_is_known(mm))
@@ -294,7 +295,8 @@ int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
  * kfd_process_detach_all() - detach every process that uses a GPU
  * @node: GPU, or NULL to detach all processes
  *
- * Debuggers of the processes get EC_PROCESS_DEVICE_REMOVE first. Does not wait for the teardown.
+ * If @node is not NULL, debuggers of the processes get EC_PROCESS_DEVICE_REMOVE first. The function
+ * does not wait until the processes are torn down.
  *
  * Context: sleeps; no locks are held.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handles user queues and SMI events when the GPU or an engine is reset. hw/ loads the queues that
- * can continue; this file then stops and reports all other queues.
+ * Handles user queues and SMI events when the GPU or an engine is reset. If a queue can continue,
+ * hw/ loads the queue on the hardware again. This file then stops and reports all other queues.
  */
 #include "kfd/events/kfd_events.h"
 #include "kfd/memory/kfd_memory.h"

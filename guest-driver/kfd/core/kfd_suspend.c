@@ -54,7 +54,7 @@ static void kfd_process_resume(struct kfd_process *p)
  *
  * Context: takes kfd_process.mutex. Sleeps.
  *
- * Return: 0, or -EBUSY if @frozen and pages stay in VRAM.
+ * Return: 0; -EBUSY if @frozen is true and SVM pages stay in VRAM.
  */
 int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 {

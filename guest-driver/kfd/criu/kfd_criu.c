@@ -65,11 +65,11 @@ void kfd_criu_unpause(struct kfd_process *p)
 
 /**
  * kfd_criu_owner_ends() - end the pause of a process when the pausing process exits
- * @mm: address space of the process that opened a file of /dev/kfd
- * @owner: files_struct of the exiting process
+ * @mm: address space of the process that opened the file of /dev/kfd, and may be paused
+ * @owner: files_struct of the exiting process, which has a descriptor of the same file
  *
- * Called when the exiting process closes the file. If the exiting process has paused the process of
- * @mm, the process of @mm runs again. Otherwise the function does nothing.
+ * Called when the exiting process closes its descriptor. If the exiting process has paused the
+ * process of @mm, the process of @mm runs again. Otherwise the function does nothing.
  *
  * Context: takes kfd_process.mutex of the process of @mm. Sleeps.
  */

@@ -96,7 +96,7 @@ struct kfd_criu_device {
  * struct kfd_criu_bo - state of a BO, in addition to the fields of struct kfd_criu_bo_bucket
  * @user_addr: for a userptr BO, the address of its memory; otherwise 0
  * @mapped: mask of the devices that map the BO, by index in the array of devices
- * @id: low half of the BO's handle
+ * @id: low 32 bits of the BO's handle; kfd_criu_bo_bucket.gpu_id is the high half
  * @pad: 0
  */
 struct kfd_criu_bo {

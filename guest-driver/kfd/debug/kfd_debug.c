@@ -3,9 +3,10 @@
  * Begins and ends debug sessions, and raises exceptions of debugged processes.
  *
  * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
- * kfd_queue. A byte in the debugger's file reports that there are new exceptions, and the debugger
- * then queries the exceptions. A work item writes the byte without blocking. If the file is full,
- * no byte needs to be written, because the debugger has not read the earlier bytes yet.
+ * kfd_queue. The debugger passes a file (pipe, FIFO or socket) to ENABLE. A byte in this file
+ * reports that there are new exceptions, and the debugger then queries the exceptions. A work item
+ * writes the byte without blocking. If the file is full, no byte needs to be written, because the
+ * debugger has not read the earlier bytes yet.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -60,7 +61,7 @@ void kfd_dbg_notify(struct kfd_dbg_session *s)
 
 	kref_get(&s->ref);
 	if (!queue_work(kfd_dbg_wq, &s->notify))
-		kfd_dbg_put(s);		/* queued already, with its own reference */
+		kfd_dbg_put(s);		/* the work is queued already, and has a reference */
 }
 
 /* Raise exceptions. */
@@ -75,8 +76,9 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 	bool wanted = false;
 
 	/*
-	 * Test without kfd_dbg_lock: a session that begins during the test may miss the exception,
-	 * as if the session had begun later.
+	 * This test needs no kfd_dbg_lock. A session that begins during the test may miss the
+	 * exception. This is correct, too: the session could as well have begun after the
+	 * exception.
 	 */
 	if (!READ_ONCE(p->debug_trap_enabled))
 		return false;
@@ -317,8 +319,10 @@ void kfd_dbg_close(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_init() - allocate struct kfd_dbg of a process
- * @p: process
+ * kfd_dbg_init() - allocate struct kfd_dbg of a process, without sessions
+ * @p: process, not hashed yet
+ *
+ * Context: sleeps.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -336,8 +340,8 @@ int kfd_dbg_init(struct kfd_process *p)
 
 /**
  * kfd_dbg_fini() - undo kfd_dbg_init()
- * @p: process without references, after kfd_dbg_close(); or a process for which
- *     kfd_process_hash() was never called
+ * @p: process that nobody refers to. Either kfd_dbg_close() was called for the process, or the
+ *     process was never hashed
  */
 void kfd_dbg_fini(struct kfd_process *p)
 {
@@ -346,8 +350,10 @@ void kfd_dbg_fini(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_device_init() - allocate struct kfd_dbg_device of a process on a GPU
- * @pdd: state of the process on the GPU
+ * kfd_dbg_device_init() - allocate struct kfd_dbg_device of a process on a GPU, without exceptions
+ * @pdd: state of the process on the GPU, not in kfd_process.pdds yet
+ *
+ * Context: sleeps.
  *
  * Return: 0 or -ENOMEM.
  */

@@ -17,10 +17,9 @@ struct kfd_process;
 /**
  * struct kfd_dbg_session - a debugger's session on a process
  * @ref: references: kfd_dbg.session holds one, and @notify holds one while it is queued
- * @target: debugged process; the pointer is valid while kfd_dbg.session of @target is this session
- * @debugger: process of the debugger; the pointer is valid while @link is in a list
- * @link: link in kfd_dbg.debugging of @debugger, valid as long as @target is debugged in this
- *        session
+ * @target: debugged process; the pointer is valid until kfd_dbg_end() ends the session
+ * @debugger: process of the debugger; the pointer is valid until kfd_dbg_end() ends the session
+ * @link: link in kfd_dbg.debugging of @debugger, until kfd_dbg_end() ends the session
  * @file: pipe, FIFO or socket that the debugger reads; a byte in it reports new exceptions
  * @notify: writes a byte to @file
  * @mask: exceptions that the debugger has subscribed to, KFD_EC_MASK()
@@ -46,11 +45,12 @@ enum kfd_runtime_call {
  * @session: session whose target is the process, or NULL. Changed together with
  *           kfd_process.debug_trap_enabled, with both kfd_process.queue_lock and kfd_dbg_lock held
  * @debugging: list of the sessions in which the process is the debugger
- * @closed: the process is detached; no session begins any more
+ * @closed: the process is detached from KFD; no session begins any more
  * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared
  * @runtime: arguments of the last RUNTIME_ENABLE
  * @asked: a call of RUNTIME_ENABLE waits for the reply of the debugger
- * @interrupted: call of RUNTIME_ENABLE that a signal interrupted before the reply
+ * @interrupted: kind of the last call of RUNTIME_ENABLE (enable or disable), if a signal
+ *               interrupted this call before the reply; otherwise KFD_RUNTIME_NO_CALL
  * @wait: woken by the debugger's reply, by the end of the session, and when queues are resumed
  *
  * kfd_dbg_lock protects all members.
@@ -69,10 +69,11 @@ struct kfd_dbg {
 /**
  * struct kfd_dbg_device - exceptions of a process on a GPU
  * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
- * @fault_known: @fault is valid. @fault is the first fault since the debugger last cleared
- *               EC_DEVICE_MEMORY_VIOLATION
+ * @fault_known: @fault is valid
  * @fault_held: a fault was reported to the debugger, and the process has not got the fault yet
- * @fault: description of the memory fault, for the debugger and for MEMORY events
+ * @fault: description of a memory fault, for the debugger and for MEMORY events: the first fault
+ *         since the session began, or since QUERY_EXCEPTION_INFO last cleared
+ *         EC_DEVICE_MEMORY_VIOLATION
  *
  * kfd_dbg_lock protects all members.
  */

@@ -88,7 +88,8 @@ static u64 *kfd_dbg_find(struct kfd_process *p,
  * kfd_dbg_query_event() - QUERY_DEBUG_EVENT
  * @target: debugged process
  * @args: exception_mask: exceptions to clear. On return, queue_id and gpu_id name the source of
- *        the exceptions, and exception_mask has the source's exceptions before the clear
+ *        the exceptions, and exception_mask has all exceptions of the source, also those that this
+ *        call has cleared
  *
  * Return: 0; -EAGAIN if no subscribed exception was raised; -EINVAL if there is no session.
  */
@@ -208,8 +209,8 @@ static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
  *        information
  *
  * Return: 0; -EINVAL if there is no session, the exception or the source is unknown, or info_ptr
- * is NULL; -ENODATA if the exception was not raised; -EFAULT, in which case the exception is not
- * cleared.
+ * is NULL; -ENODATA if the exception was not raised; -EFAULT if the information cannot be copied to
+ * user space. After -EFAULT the exception stays raised, even if clear_exception is set in @args.
  */
 int kfd_dbg_query_info(struct kfd_process *target,
 		       struct kfd_ioctl_dbg_trap_query_exception_info_args *args)

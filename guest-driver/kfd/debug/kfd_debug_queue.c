@@ -166,9 +166,9 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend. If @suspend is true,
- * skip queues that are not suspended yet and that kfd_dbg_may_suspend() refuses. Return the number
- * of queues whose kfd_queue.suspended was set to @suspend. The caller holds queue_lock.
+ * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend. To suspend a queue
+ * that is not suspended yet, kfd_dbg_may_suspend() must allow it; otherwise skip the queue. Return
+ * the number of queues that were not skipped. The caller holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -191,7 +191,7 @@ static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 	return n;
 }
 
-/* For each queue of @pdd that is in @ids, clear the exceptions in @mask. */
+/* The caller holds queue_lock. */
 static void kfd_dbg_clear(struct kfd_process_device *pdd,
 			  const struct kfd_dbg_ids *ids, u64 mask)
 {
@@ -205,8 +205,9 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @pdd that are in @ids. Return the number of queues that have the
- * new state, or 0 if the hardware did not load or release one of them in time. The caller holds
+ * Suspend or resume the queues of @pdd that are in @ids, then clear the exceptions in @clear of
+ * these queues. Return the number of queues that have the new state. If the hardware did not load
+ * or release a queue of @pdd in time, return 0 and clear no exceptions. The caller holds
  * queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
@@ -239,9 +240,9 @@ static int kfd_dbg_apply_all(struct kfd_process *p, struct kfd_dbg_ids *ids,
 }
 
 /**
- * struct kfd_dbg_saved - wave state for the header of a context save area
+ * struct kfd_dbg_saved - values to write to the header of a context save area
  * @va: address of the context save area in the process
- * @saved: offsets and sizes of the control stack and of the wave state in the context save area
+ * @saved: the values: offsets and sizes of the control stack and of the wave state in the area
  */
 struct kfd_dbg_saved {
 	u64 va;
@@ -269,8 +270,8 @@ static u32 kfd_dbg_collect(struct kfd_process *p, const struct kfd_dbg_ids *ids,
 }
 
 /*
- * Write the wave state into the header of the context save area, where the debugger reads it. If no
- * memory is mapped at the header's address, drop the write.
+ * Write offsets and sizes to the header of the context save area, where the debugger reads them. If
+ * no memory is mapped at the header's address, drop the write.
  */
 static void kfd_dbg_write_saved(struct kfd_process *p,
 				const struct kfd_dbg_saved *s)
@@ -395,8 +396,9 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 }
 
 /*
- * Fill up to @max elements of @entry, one for each queue. Return the number of the process's
- * queues, which may exceed @max. The caller holds queue_lock.
+ * Fill up to @max elements of @entry, one for each queue, and clear the exceptions in @clear of
+ * these queues. Return the number of the process's queues, which may exceed @max. The caller holds
+ * queue_lock.
  */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,

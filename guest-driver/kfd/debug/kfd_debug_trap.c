@@ -76,8 +76,7 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 
 /*
  * Handle a debugger's request to override the settings of wave launches. The device supports no
- * override, so return an empty mask of supported overrides if the request names none; otherwise
- * fail.
+ * override, so set the mask of supported overrides to 0, and fail if the request names an override.
  */
 static int
 kfd_dbg_op_override(struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args)
@@ -107,7 +106,10 @@ static int kfd_dbg_op_launch_mode(u32 mode)
 	}
 }
 
-/* The device has no watch points: return @err or, for an unknown GPU, -ENODEV. */
+/*
+ * The device has no watch points, so the operation fails. Return -ENODEV for an unknown GPU,
+ * otherwise @err, the error of the operation.
+ */
 static int kfd_dbg_op_watch(struct kfd_process *target, u32 gpu_id, int err)
 {
 	return kfd_process_device_by_node_id(target, gpu_id) ? err : -ENODEV;
@@ -128,7 +130,10 @@ static bool kfd_dbg_needs_runtime(u32 op)
 	       op <= KFD_IOC_DBG_TRAP_SET_FLAGS;
 }
 
-/* Check that @target is in a state that allows @op. */
+/*
+ * Return 0 if @op is allowed, -EINVAL if @op needs a session and @target has none, or -EPERM if @op
+ * needs an enabled runtime and the runtime of @target is not enabled.
+ */
 static int kfd_dbg_check(struct kfd_process *target, u32 op)
 {
 	int ret = 0;

@@ -125,8 +125,8 @@ static int kfd_runtime_off(struct kfd_process *p)
 }
 
 /*
- * Wait for the debugger's reply. The caller holds no locks. Returns 0, -EINTR, or -ENODEV if the
- * process is detached.
+ * Wait for the debugger's reply. The caller holds no locks. Returns 0; -EINTR after a signal; or
+ * -ENODEV if the process is detached from KFD.
  */
 static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 {
@@ -139,7 +139,7 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 	closed = p->dbg->closed;
 	spin_unlock(&kfd_dbg_lock);
 	if (ret)
-		return -EINTR;	/* the call is not restarted, as in amdkfd */
+		return -EINTR;	/* as in amdkfd; -ERESTARTSYS would restart the call */
 	return closed ? -ENODEV : 0;
 }
 

@@ -8,9 +8,9 @@
  * event or, if no call waits, by the next call that names the event.
  *
  * Each element of the call's array has its own struct kfd_wait_entry. If several elements name the
- * same event, only the first of their entries is in the event's list. This first entry also counts
- * the event's signals for the other entries. So the list has one entry for each waiting call, and a
- * signal wakes each call at most once.
+ * same event, only the first of their entries is in the event's list. kfd_event_set() counts the
+ * event's signals in this first entry, and the other entries use this count (wait_entry_set()). So
+ * the list has one entry for each waiting call, and a signal wakes each call at most once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -38,16 +38,16 @@ struct kfd_wait;
  * @wait: the call of WAIT_EVENTS
  * @first: the call's first entry that names the same event; may point to this entry. NULL before
  *         the event was looked up
- * @seen: value of @first->sets when this entry was added
+ * @seen: value of @first->sets when this entry was added. If @first->sets differs now, the event
+ *        was signalled after this entry was added
  * @set: the event was already signalled when this entry was added
  * @wants_age: report the event's age to user space
- * @took: the event has satisfied at least one entry of the call
- * @sets: number of signals of the event since the entry was added
- * @pending: how many entries of the call name the event and are not satisfied yet
- * @link: link in kfd_event.waits, while @event is not NULL
- * @event: the event; NULL after the event was destroyed
- *
- * @took, @sets, @pending, @link and @event are used only in the call's first entry for an event.
+ * @took: in the first entry: the event has satisfied at least one entry of the call
+ * @sets: in the first entry: number of signals of the event since the first entry was added
+ * @pending: in the first entry: how many entries of the call name the event and are not satisfied
+ *           yet
+ * @link: in the first entry: link in kfd_event.waits, while @event is not NULL
+ * @event: in the first entry: the event; NULL after the event was destroyed
  */
 struct kfd_wait_entry {
 	struct kfd_wait *wait;
@@ -69,7 +69,8 @@ struct kfd_wait_entry {
  * @broken: one of the events was destroyed
  * @n: number of entries
  * @n_set: number of entries whose event was signalled
- * @named: first entry for each event, by event id; used by the calling thread only
+ * @named: by event id, the first entry of @entry that names the event; used by the calling thread
+ *         only
  * @entry: entries, in the order of the ioctl's array
  *
  * The lock of kfd_events.all protects @broken, @n_set and the entries; @broken and @n_set may be
@@ -93,9 +94,10 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Record that the event of @first now satisfies @names more entries of a call of WAIT_EVENTS.
- * @first->wait describes this call. If the call is satisfied now, wake the thread that made the
- * call. The lock of kfd_events.all is held.
+ * A call of WAIT_EVENTS may have several entries that name the same event. @first is the first of
+ * them, and @first->wait describes the call. Record that the event now satisfies @names more of
+ * these entries. If the call is satisfied now, wake the thread that made the call. The lock of
+ * kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -141,9 +143,9 @@ void kfd_event_abandon(struct kfd_event *ev)
 }
 
 /*
- * @e is an entry for event @id. Return the first entry for this event in the call @e->wait. If
- * there is none yet, record @e as the first entry and return @e. If memory is short, return
- * ERR_PTR(-ENOMEM).
+ * @e is an entry for event @id, and @e->wait describes the call of WAIT_EVENTS. Return the first
+ * entry of this call that names the event. This is @e itself if no earlier entry names the event;
+ * then record @e in kfd_wait.named for later entries. If memory is short, return ERR_PTR(-ENOMEM).
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
@@ -160,9 +162,9 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 
 /*
  * Add @e, an entry for event @id, to a call of WAIT_EVENTS. @e->wait describes this call. @first is
- * the result of wait_first(). @age is the event's age that user space has last seen, or 0 if user
- * space does not use ages. The lock of kfd_events.all is held. Returns 0, or -EINVAL if there is no
- * event @id.
+ * the call's first entry for the event, from wait_first(), and may be @e itself. @age is the
+ * event's age that user space has last seen, or 0 if user space does not use ages. The lock of
+ * kfd_events.all is held. Returns 0, or -EINVAL if there is no event @id.
  */
 static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 		    struct kfd_wait_entry *first, u32 id, u64 age)
@@ -312,7 +314,10 @@ static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 	xa_destroy(&w->named);
 }
 
-/* Wait until the call is satisfied. Returns 0, -ETIME if @ms have passed, or -ERESTARTSYS. */
+/*
+ * Wait until the call of WAIT_EVENTS is satisfied, or one of its events was destroyed. Returns 0,
+ * -ETIME if @ms have passed, or -ERESTARTSYS.
+ */
 static int wait_sleep(struct kfd_wait *w, u32 ms)
 {
 	if (ms == KFD_WAIT_FOREVER)
@@ -356,9 +361,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * Return -EIO if an event was destroyed, with one exception. A call that waits for any
-	 * event may be satisfied by an event before the destroyed event in the array. In this
-	 * case, wait_report() returns -EINVAL for the destroyed event in the loop below.
+	 * Return -EIO if an event was destroyed, with one exception: the call waits for any event,
+	 * and an event before the destroyed event in the array was signalled. This call fails with
+	 * -EINVAL, as in amdkfd: the loop below copies the data of the signalled event, then
+	 * reaches the destroyed event, for which wait_report() returns -EINVAL.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
@@ -380,9 +386,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  * Return:
  * * 0: wait_result is COMPLETE or TIMEOUT
  * * -EINVAL: an event does not exist when the call reads the array
- * * -EINVAL: an event was destroyed during the call, the call waits for any event, and an earlier
- *   event in the array was signalled
- * * -EIO: an event was destroyed during the call, and the second case of -EINVAL does not apply
+ * * -EINVAL: an event was destroyed during the call, wait_for_all is 0, and an event before the
+ *   destroyed event in the array was signalled
+ * * -EIO: an event was destroyed during the call, and wait_for_all is set, or no event before the
+ *   destroyed event in the array was signalled
  * * -EIO: the process is detached
  * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
  * * -EFAULT: the array cannot be read or written

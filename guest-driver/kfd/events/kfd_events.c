@@ -32,8 +32,8 @@
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
 #define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
 /*
- * Largest number of calls that the interrupt handler wakes. If more calls wait for an event,
- * scan_work signals the event.
+ * Largest number of WAIT_EVENTS calls that the interrupt handler wakes. If more calls wait for an
+ * event, scan_work signals the event.
  */
 #define KFD_WAKE_AT_ONCE	64u
 
@@ -123,7 +123,7 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 
 	/*
 	 * Do not spin on the lock. The interrupt may have hit this CPU while it held the lock, and
-	 * another CPU may hold the lock for as long as it takes to wake all calls that wait for an
+	 * another CPU may hold the lock for long, while it wakes all calls that wait for an
 	 * event.
 	 */
 	if (!xa_trylock(&events->all))
@@ -143,8 +143,8 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
  * @p: process; the caller holds a reference
  * @id: event id of the interrupt
  *
- * Does nothing if the process has no signal page. If the slot of @id is not signalled, or the
- * event cannot be signalled in bounded time, queues a scan of all slots.
+ * Does nothing if the process has no signal page. If the GPU has not written the slot of @id, or
+ * the event cannot be signalled in bounded time, queues a scan of all slots.
  *
  * Context: hard interrupt. Takes bounded time.
  */
@@ -165,7 +165,7 @@ void kfd_events_interrupt_process(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(kfd_events_interrupt_process);
 
 /**
- * kfd_events_interrupt() - kfd_events_interrupt_process() for the process that has a PASID
+ * kfd_events_interrupt() - call kfd_events_interrupt_process() for the process with PASID @pasid
  * @vdev: GPU that raised the interrupt
  * @pasid: PASID of the interrupt. If no process has this PASID, the function does nothing
  * @id: event id of the interrupt
@@ -183,8 +183,8 @@ void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 }
 
 /*
- * If @ev and @news have the same type, copy the data of @news to @ev and signal @ev. The caller
- * holds the lock of kfd_events.all.
+ * @news is no event of a process: its type and data say what to report. If @ev has the same type,
+ * copy the data of @news to @ev and signal @ev. The caller holds the lock of kfd_events.all.
  */
 static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 {
@@ -222,7 +222,7 @@ static void events_report(struct kfd_process *p, const struct kfd_event *news)
  * @va: address of the access
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
- * @data: description, for kfd_events_memory()
+ * @data: set to the description, which the caller can pass to kfd_events_memory()
  *
  * Context: any.
  */
@@ -277,7 +277,8 @@ void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 /**
  * kfd_events_reset() - signal HW_EXCEPTION events after a reset or a bad packet
  * @pdd: state of the process on the GPU
- * @engine: true to report the reset of an engine, false to report the reset of the whole GPU
+ * @engine: true to report the reset of an engine (after a bad packet, too), false to report the
+ *          reset of the whole GPU
  * @memory_lost: the process has lost VRAM
  *
  * Context: process context; spinlocks may be held.
@@ -543,8 +544,9 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL for an unknown type, memory that cannot be the signal page, or memory for a
- * second signal page; -ENOSPC if no id is free; -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL if the type is unknown, if the memory cannot be the signal page, or if memory
+ * is passed but the process has a signal page already; -ENOSPC if no id is free; -ENOMEM,
+ * -ERESTARTSYS.
  */
 int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 {
@@ -681,7 +683,7 @@ int kfd_events_init(struct kfd_process *p)
 EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
 
 /**
- * kfd_events_close() - end all waits of a process that is being detached
+ * kfd_events_close() - end all waits of a process that is being detached from KFD
  * @p: process
  *
  * Waiting calls and later calls of WAIT_EVENTS fail with -EIO.
@@ -708,8 +710,8 @@ void kfd_events_close(struct kfd_process *p)
 
 /**
  * kfd_events_fini() - free a process's events
- * @p: process to be freed: either kfd_events_close() was called and no queue and no reference is
- *     left, or kfd_process_hash() was never called for the process
+ * @p: process that is being freed; it has no queues, and nobody refers to it. Either
+ *     kfd_events_close() was called for the process, or the process was never hashed
  */
 void kfd_events_fini(struct kfd_process *p)
 {

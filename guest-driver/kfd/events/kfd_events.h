@@ -18,7 +18,10 @@ int kfd_events_init(struct kfd_process *p);
 void kfd_events_close(struct kfd_process *p);
 void kfd_events_fini(struct kfd_process *p);
 
-/* Signal events after the GPU has written their slots in the signal page. */
+/*
+ * Signal events after the GPU has written their slots in the signal page. kfd_events_scan_later()
+ * only queues a work item, which scans all slots and signals the events.
+ */
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id);
 void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id);
@@ -36,7 +39,12 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 		      bool memory_lost);
 void kfd_events_poison(struct kfd_process_device *pdd);
 
-/* Read, allocate and map the signal page. */
+/*
+ * Functions for the signal page. kfd_events_scan() signals the events of all signalled slots.
+ * kfd_events_take_page() uses memory of user space as the page, and kfd_events_make_page()
+ * allocates the page in the kernel. The next three functions query the page, and kfd_events_mmap()
+ * maps the page for user space.
+ */
 void kfd_events_scan(struct kfd_process *p);
 int kfd_events_take_page(struct kfd_process *p, u64 handle);
 int kfd_events_make_page(struct kfd_process *p);

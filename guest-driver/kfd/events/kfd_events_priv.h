@@ -17,7 +17,7 @@ struct vgpu_bo;
  * @id: id that user space uses; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the
  *      index of the event's slot in the signal page
  * @type: KFD_IOC_EVENT_*
- * @auto_reset: @signaled is cleared by each call of WAIT_EVENTS that consumes a signal
+ * @auto_reset: true if a call of WAIT_EVENTS that consumes a signal clears @signaled
  * @signaled: the event was signalled and has not been reset since
  * @age: starts at 1, incremented by each signal
  * @waits: list of struct kfd_wait_entry, one for each call that waits for the event, including
@@ -45,8 +45,8 @@ struct kfd_event {
 /**
  * struct kfd_events - the events of a process
  * @all: all struct kfd_event, by id. A thread that signals an event holds the xarray's lock while
- *       it wakes any number of calls. This may take long, so the interrupt handler does not spin:
- *       it only tries to take the lock
+ *       it wakes all calls of WAIT_EVENTS that wait for the event. This may take long, so the
+ *       interrupt handler does not spin: the handler only tries to take the lock
  * @closed: the process is detached, and WAIT_EVENTS fails; protected by the lock of @all
  * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
  *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,
@@ -55,8 +55,9 @@ struct kfd_event {
  *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
  * @signal_handle: handle of @signal_bo; protected like @signal_bo
  * @scan_work: signals the events of all signalled slots. Queued by the interrupt handler if it
- *             does not signal an event itself: the lock of @all is taken, too many calls wait, or
- *             the interrupt's id has no signalled slot. Also queued by RESUME of CRIU
+ *             does not signal an event itself: the lock of @all is taken, more than
+ *             KFD_WAKE_AT_ONCE calls wait for the event, or the interrupt's id has no signalled
+ *             slot. Also queued by RESUME of CRIU
  */
 struct kfd_events {
 	struct xarray all;

@@ -59,8 +59,8 @@ static int kfd_release(struct inode *inode, struct file *filp)
 }
 
 /*
- * A process that exits may have paused the process of the file for a checkpoint. In this case, let
- * the paused process run.
+ * A process that exits may have paused the process that opened the file, for a checkpoint. In this
+ * case, let the paused process run.
  */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
@@ -70,9 +70,9 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 }
 
 /*
- * Return the process that opened the file, with a reference taken, if this process is the caller's
- * own. If @traced is true, a process that the caller traces is also allowed. Otherwise return
- * ERR_PTR(): -ENODEV if the caller's process was detached, else -EBADF.
+ * Return the process that opened the file, with a reference taken. The current thread must belong
+ * to this process or, if @traced is true, trace this process. Otherwise return ERR_PTR(-EBADF). If
+ * the current thread's own process opened the file, but was detached, return ERR_PTR(-ENODEV).
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -106,9 +106,9 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * @fn: handler, or NULL if the ioctl is not implemented
  * @check: checks arguments of variable size, or NULL; the parameter @usize is the number of bytes
  *         that user space passed
- * @absent: error to return if @fn is NULL: amdkfd's error for a GPU without the feature. If
- *          kfd_ioctls has no entry for an ioctl number, @absent is 0 and the ioctl returns
- *          -ENOTTY
+ * @absent: if @fn is NULL, the ioctl returns @absent, which is amdkfd's error for a GPU without the
+ *          feature. If @absent is also 0, kfd_ioctls has no entry for the ioctl number, and the
+ *          ioctl returns -ENOTTY
  */
 struct kfd_ioctl_desc {
 	unsigned int cmd;

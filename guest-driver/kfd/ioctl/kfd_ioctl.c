@@ -172,7 +172,7 @@ int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data)
 
 /*
  * SET_SCRATCH_BACKING_VA and SET_TRAP_HANDLER store the addresses of scratch memory and of the trap
- * handler. The addresses are only saved in checkpoints, because the device runs no shaders.
+ * handler. Nothing but checkpoints uses the stored addresses, because the device runs no shaders.
  */
 int kfd_ioctl_set_scratch_backing_va(struct kfd_process *p, void *data)
 {

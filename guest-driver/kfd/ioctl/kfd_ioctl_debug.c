@@ -77,8 +77,9 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
  * Return:
  * * result of the operation (see docs/driver-kfd.md)
  * * -ESRCH: no process has the pid, or that process has no KFD process
- * * -EPERM: the target is neither @p, nor traced by the caller, nor debugged by @p; or the
- *   operation needs the target's runtime, which is not enabled
+ * * -EPERM: the target is not @p, the calling thread does not trace the target, and @p does not
+ *   debug the target yet
+ * * -EPERM: the operation needs the target's runtime, which is not enabled
  * * -EINVAL: the target is not debugged, or the operation is unknown
  */
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)

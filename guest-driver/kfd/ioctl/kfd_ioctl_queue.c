@@ -61,8 +61,8 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 }
 
 /*
- * Set the kind and the engines in @props from the queue type in @args. Returns 0; -EINVAL if the
- * engine is unknown; -EBUSY if the type is unknown.
+ * Set the kind and, for SDMA, the mask of engines in @props from the queue type in @args. Returns
+ * 0, or -EINVAL if the engine is unknown. The caller has already rejected unknown types.
  */
 static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
 			  struct kfd_queue_properties *props)

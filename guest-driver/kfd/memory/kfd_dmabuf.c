@@ -159,8 +159,8 @@ put:
 /**
  * kgd_mem_export() - return the dma-buf of a kgd_mem; create the dma-buf if there is none
  * @mem: memory
- * @write: used if the call creates the dma-buf: true to allow writes through the dma-buf even if
- *         GPU mappings of @mem are read-only
+ * @write: true to allow writes through a dma-buf that this call creates, even if GPU mappings of
+ *         @mem are read-only; ignored if @mem has a dma-buf already
  *
  * Context: kfd_process.mutex is held.
  *

@@ -57,15 +57,16 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
  * @pdd: state of a process on the GPU; the process is torn down, and the caller calls
  *       kfd_doorbell_free() next
  *
- * The page faults of other processes map their doorbells again.
+ * The doorbells of all processes on the GPU have the same offsets in /dev/kfd, so they are unmapped
+ * together. The other processes map their doorbells again on their next page fault.
  *
  * Context: sleeps.
  */
 void kfd_doorbell_zap(struct kfd_process_device *pdd)
 {
 	/*
-	 * Unmap, because the mm may outlive its kfd_process, and could then ring doorbells of the
-	 * slice's next owner.
+	 * Unmap the doorbells, because the mm may outlive its kfd_process. Threads of the mm
+	 * could then ring doorbells of the slice's next owner.
 	 */
 	if (pdd->doorbells)
 		kfd_doorbell_zap_node(pdd->node);

@@ -59,10 +59,12 @@ void kfd_mmio_fini(struct kfd_node *node)
 }
 
 /**
- * kfd_mmio_mmap_offset() - return the offset at which mmap of /dev/kfd maps the MMIO page
+ * kfd_mmio_mmap_offset() - return the offset at which mmap of /dev/kfd maps a GPU's MMIO page
  * @node: GPU
  *
- * Return: the offset, in bytes.
+ * Context: any.
+ *
+ * Return: offset in bytes; the same for all processes.
  */
 u64 kfd_mmio_mmap_offset(const struct kfd_node *node)
 {

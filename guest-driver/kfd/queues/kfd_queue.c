@@ -20,8 +20,6 @@
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
-/* Load and unload queues. */
-
 static struct device *kfd_queue_dev(const struct kfd_queue *q)
 {
 	return q->pdd->node->vdev->drm.dev;
@@ -82,9 +80,11 @@ int kfd_queues_sync(struct kfd_process_device *pdd)
 }
 
 /**
- * kfd_queues_stop() - stop all queues of a process on a GPU until they are destroyed
+ * kfd_queues_stop() - stop all queues of a process on a GPU for good
  * @pdd: state of the process on the GPU
  * @ran: bitmap of queue ids, or NULL; the function sets the bits of queues that were loaded
+ *
+ * The queues never run again. The function does not destroy the queues.
  *
  * Context: takes kfd_process.queue_lock. Does not allocate.
  */
@@ -239,8 +239,8 @@ void kfd_dqm_fini(struct kfd_node *node)
 }
 
 /**
- * kfd_qpd_init() - allocate struct qcm_process_device of a process on a GPU
- * @pdd: state of the process on the GPU
+ * kfd_qpd_init() - let a process have queues on a GPU
+ * @pdd: state of the process on the GPU; the function sets @pdd->qpd
  *
  * Return: 0 or -ENOMEM.
  */
@@ -344,14 +344,16 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
  *
  * Return:
  * * 0
- * * -EINVAL: a buffer is not a mapped BO with exactly that address and size, or @props are not
- *   valid
+ * * -EINVAL: @props are not valid; or no mapped BO has the address and the size that @props give
+ *   for a buffer (a context save area may be in SVM ranges instead)
  * * -ENOSPC: no VMID is free, or the id of @props->saved is taken
  * * -ENOMEM: no queue id, hardware queue, doorbell or memory is free
  * * -EBUSY: the doorbell or hardware queue of @props->saved is taken
  * * -EPERM: run lists have no space for another compute queue
  * * -ETIME: the hardware did not start the queue
- * * -ECANCELED, -ERESTARTSYS
+ * * -ECANCELED: the page tables were lost in a reset
+ * * -ERESTARTSYS: a Linux signal ended a wait
+ * * another error of kfd_process_make_resident()
  */
 int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
@@ -454,14 +456,16 @@ void kfd_queues_destroy(struct kfd_process *p)
 /**
  * kfd_queue_update() - change the ring, the priority and the state of a queue
  * @q: queue
- * @ring_va: first byte of the new ring; 0 to stop the queue and keep the buffer of its present ring
+ * @ring_va: first byte of the new ring. If 0, the queue stops, and keeps its reference to the
+ *           mapping of its present ring
  * @ring_bytes: length of the new ring, a power of two
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY; compute queues only
  * @enabled: let the queue run afterwards, if @ring_va is not 0
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return: 0; -EFAULT if the ring is not a mapped BO with that address and size; -ETIME.
+ * Return: 0; -EFAULT if the ring is not a mapped BO with that address and size; -ETIME if the
+ * hardware did not release or did not start the queue.
  */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled)
@@ -495,8 +499,8 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 	mutex_unlock(&p->queue_lock);
 
 	/*
-	 * If there is no new ring, keep q->ring, because this reference prevents user space from
-	 * unmapping the queue's last ring.
+	 * If there is no new ring, the queue still has its old ring. So keep q->ring: this
+	 * reference prevents user space from unmapping the old ring.
 	 */
 	if (ring) {
 		kfd_queue_put_buffer(&q->ring);

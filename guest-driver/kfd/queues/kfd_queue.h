@@ -109,7 +109,8 @@ struct qcm_process_device {
  *            kfd_sched.lock
  *
  * kfd_process.queue_lock protects @enabled, @faulted, @hung, @loaded, @suspended, @dying, @regs,
- * @cp, @lost and the MQD. All other members are fixed or protected by kfd_process.mutex.
+ * @cp, @lost and the MQD. kfd_process.mutex protects the other members, except those that are fixed
+ * or have another lock in the list above.
  */
 struct kfd_queue {
 	struct list_head link;
@@ -132,8 +133,9 @@ struct kfd_queue {
 	struct kobject *kobj;
 	struct kobj_attribute attrs[KFD_QUEUE_FILES];
 
-	/* Members of SDMA queues, except that compute queues also use wptr_va. */
+	/* Member of both kinds of queues. */
 	u64 wptr_va;
+	/* Members of SDMA queues. */
 	union {
 		u64 *wptr_cpu;
 		void __iomem *wptr_io;
@@ -163,8 +165,8 @@ struct kfd_queue {
  * @rptr: SDMA: read pointer where the queue stopped
  * @mqd: compute: progress of the queue, from its MQD
  *
- * The values come from user space. kfd_criu_restore_queue() checks the alignment of @rptr;
- * kfd_queue_create() checks the ids and @mqd.
+ * On restore, user space passes these values, so the driver checks them. kfd_criu_restore_queue()
+ * checks the alignment of @rptr; kfd_queue_create() checks the ids and @mqd.
  */
 struct kfd_queue_saved {
 	u32 id;

@@ -86,13 +86,13 @@ static int kfd_cp_get_save_area(struct kfd_queue *q,
 }
 
 /**
- * kfd_cp_has_save_area() - whether a checkpoint's queue has a context save area, or needs none
- * @q: queue of either kind
+ * kfd_cp_has_save_area() - whether a restored queue has the context save area that it needs
+ * @q: compute or SDMA queue, created from a checkpoint
  *
  * Context: kfd_process.mutex is held; the caller holds a reference on mm_users. Takes the locks
  * of svm_always_mapped().
  *
- * Return: true if @q has its context save area, or is an SDMA queue.
+ * Return: true if the area of @q is mapped, or if @q is an SDMA queue, which needs no area.
  */
 bool kfd_cp_has_save_area(struct kfd_queue *q)
 {
@@ -130,8 +130,8 @@ static void kfd_cp_put_buffers(struct kfd_queue *q)
 }
 
 /*
- * Return true if doorbell @i of a slice belongs to the CP, not to another block
- * (vgpu/doorbell.h).
+ * Return true if doorbell @i of a process's slice of the doorbell BAR belongs to the CP, not to
+ * another block (vgpu/doorbell.h).
  */
 static bool kfd_cp_may_have_doorbell(unsigned long i)
 {
@@ -285,7 +285,7 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
 
 /**
  * kfd_queue_set_gws() - give a queue all of the GPU's global wave sync, or take it back
- * @q: queue of either kind
+ * @q: compute or SDMA queue
  * @want: true to give, false to take back
  *
  * On each GPU, at most one queue of a process has global wave sync. Several processes may have

@@ -76,7 +76,8 @@ int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
 /*
  * Called after a reset of the engine. Returns false if the queue hung, or if the queue was loaded
- * and the recovery has not loaded it again.
+ * and the recovery has not loaded it again. Returns true if the queue did not hang, and was not
+ * loaded or is loaded again.
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*

@@ -80,7 +80,9 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 
 /*
  * Return the number of global wave sync (GWS) entries that a process gets in a run list. As in
- * amdkfd, the process gets all entries if its queue with GWS is in the list, otherwise none.
+ * amdkfd, the process gets all entries if one of its queues in the list has GWS, otherwise none.
+ * @lost is the present value of vgpu_cp_lost(); queues with another kfd_queue.lost are not in the
+ * list.
  */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
@@ -93,8 +95,9 @@ static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 }
 
 /*
- * Append a process and its queues to a run list; return the number of dwords. Leave out queues
- * that were lost in a reset, because kfd_queues_recovered() may not have stopped them yet.
+ * Append a process and its queues to a run list; return the number of dwords. @lost is the present
+ * value of vgpu_cp_lost(). A queue with another kfd_queue.lost was lost in a reset after it was
+ * loaded. Leave such a queue out, because kfd_queues_recovered() may not have stopped it yet.
  */
 static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 {
@@ -125,7 +128,10 @@ int kfd_sched_submit(struct kfd_node *node)
 	int ret;
 
 	mutex_lock(&sched->lock);
-	/* Each repetition is due to another reset in which the CP did not save its queues. */
+	/*
+	 * The loop ends, because each repetition needs another reset in which the CP did not save
+	 * its queues.
+	 */
 	do {
 		lost = vgpu_cp_lost(node->vdev);
 		dw = vgpu_cp_next_list(node->vdev);

@@ -57,8 +57,8 @@
 #define KFD_SDMA_FW_VERSION	8
 
 /*
- * Protects the variables below, and the topology's tree in sysfs. Taken inside kfd_processes_mutex
- * or alone.
+ * Protects the variables below, and the topology's tree in sysfs. A thread that takes the mutex
+ * holds no other lock of kfd/ and process/.
  */
 static DEFINE_MUTEX(kfd_topology_mutex);
 static struct kobject *kfd_topology;
@@ -121,7 +121,7 @@ static unsigned int kfd_cpu_mhz(void)
 	return khz / 1000;
 }
 
-/* Number of subfolders in each folder of a node. */
+/* For each of a node's folders, the number of its subfolders. */
 struct kfd_node_counts {
 	unsigned int mem_banks;
 	unsigned int caches;
@@ -236,7 +236,7 @@ static void kfd_fill_cpu(struct kfd_props *props,
 	kfd_prop(props, "max_engine_clk_ccompute", kfd_cpu_mhz());
 }
 
-/* Create the folders of nodes. */
+/* The functions below create the folders of nodes. */
 
 /* Folder of a node in /sys/class/kfd/kfd/topology/nodes, and its subfolders. */
 struct kfd_node_dirs {
@@ -433,7 +433,7 @@ void kfd_topology_remove(struct kfd_node *node)
 	mutex_unlock(&kfd_topology_mutex);
 }
 
-/* Files generation_id and system_properties. */
+/* The files that are directly in /sys/class/kfd/kfd/topology. */
 
 static ssize_t generation_id_show(struct kobject *kobj,
 				  struct kobj_attribute *attr, char *buf)

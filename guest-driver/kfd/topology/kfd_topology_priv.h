@@ -75,7 +75,8 @@ struct kfd_node;
 
 /*
  * kfd_topology_link.c: create a folder in @dir for each link of a node.
- * @node: the GPU's node; for kfd_topology_io_links() also NULL, which stands for the CPU node
+ * @node: the GPU's node. If @node is NULL, kfd_topology_io_links() creates the links of the CPU
+ *        node; for kfd_topology_p2p_links(), @node must not be NULL
  * @gpus: all GPUs; the caller has set kfd_node.topology_id of each
  * @n: number of @gpus
  * @count: receives the number of links

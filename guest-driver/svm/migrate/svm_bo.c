@@ -10,7 +10,7 @@
  * (vgpu_bo_owner_ops.vacate), svm_bo_vacate() migrates each page of the BO to a system page, in
  * all processes that map the page; MMU notifiers remove the page from the GPUs. After that the
  * BO has no pages, and its VRAM is free. Before the eviction, TTM calls svm_bo_evict_ok(),
- * which returns true if a page is likely to move.
+ * which returns true if at least one page of the BO is likely to move.
  *
  * The life of a BO, and the references to its struct svm_bo:
  *
@@ -29,11 +29,16 @@
  * The task that evicts a BO holds the reservation of this BO and may hold reservations of other
  * BOs. The task may also hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
  * of any process. If the task is a migration, the task also holds the locks of the pages that it
- * migrates. So svm_bo_vacate() takes none of these locks: migrate_device_range() needs no address
- * space and only tries page locks, and notifiers take only locks that reclaim may wait for. A page
- * that is locked or referenced stays in VRAM, and so does the BO of the page; TTM evicts another
- * BO. A migration to VRAM takes reservations with pages locked, so a task that holds a reservation
- * must never wait for a page lock, only try it.
+ * migrates. So svm_bo_vacate() must not wait for any of these locks:
+ *
+ * - migrate_device_range() needs no address space, so it takes no mmap_lock. It only tries page
+ *   locks.
+ * - The MMU notifiers take none of these locks. Reclaim calls notifiers, and a task may enter
+ *   reclaim while it holds one of these locks.
+ *
+ * A page that is locked or referenced stays in VRAM, and so does the BO of the page; TTM evicts
+ * another BO. A migration to VRAM takes reservations with pages locked, so a task that holds a
+ * reservation must never wait for a page lock, only try it.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>
@@ -78,8 +83,8 @@ static void svm_reap_work(struct work_struct *work)
 		struct ttm_buffer_object *tbo = &sb->bo->tbo;
 
 		/*
-		 * This call cannot fail, because the wait is not interruptible and uses no ww
-		 * ticket.
+		 * This call cannot fail: the wait is not interruptible, and only callers with a ww
+		 * ticket get -EDEADLK.
 		 */
 		ttm_bo_reserve(tbo, false, false, NULL);
 		sb->bo->owner = NULL;
@@ -192,8 +197,9 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * Return true even if only one page can move: while svm_bo_vacate() migrates that page, other pages
- * are likely to be released. If no page can move, svm_bo_vacate() would only fail.
+ * Return true if at least one page can move, or no page is in use. One page is enough: while
+ * svm_bo_vacate() migrates that page, other pages are likely to be released. If no page can move,
+ * svm_bo_vacate() would only fail.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {

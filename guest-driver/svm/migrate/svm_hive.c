@@ -14,16 +14,21 @@
  * The owner is set when the pagemap is created, and does not change, since a device's hive
  * does not change. The state of the link is read at each mapping.
  *
- * A peer may be removed while a task accesses struct page of the peer's VRAM. The task does not
- * delay the removal by itself: HMM returns pages without a reference, and the task's process need
- * not use the peer. (A forked child, for example, shares the pages of a parent that uses the peer.)
- * So the task calls svm_peer_enter() and tests the sequence number of the range's MMU notifier. If
- * the number is still valid, struct page and struct kfd_node of the peer stay valid until
- * svm_peer_leave(), because the removal of a peer takes these steps in this order:
+ * A peer may be removed while a task reads struct page of a page in the peer's VRAM. Nothing else
+ * makes the removal wait for this task: HMM returns pages without a reference, and the task's
+ * process need not use the peer. (A forked child, for example, shares the pages of a parent that
+ * uses the peer.) So, before the task accesses struct page or struct kfd_node of the peer, it takes
+ * two steps:
+ *
+ * - It calls svm_peer_enter(), which makes the removal wait until svm_peer_leave().
+ * - Then it tests the sequence number of the range's MMU notifier. If the number has changed, the
+ *   task accesses no page, because the removal may have started before the call.
+ *
+ * This is enough, because the removal of a peer takes these steps in this order:
  *
  * - The removal migrates all VRAM of the peer to system memory. This calls the MMU notifiers of all
  *   pages and so changes the sequence numbers. A task that calls svm_peer_enter() after this step
- *   finds the sequence number changed, and accesses no page.
+ *   finds the sequence number changed.
  * - The removal waits until all earlier tasks have called svm_peer_leave() (svm_peer_wait()).
  * - struct page and struct kfd_node are freed.
  */
@@ -40,11 +45,11 @@
 #include "svm_migrate_priv.h"
 
 /**
- * struct svm_hive - owner of the pages of all GPUs of a hive
+ * struct svm_hive - value of dev_pagemap.owner of all GPUs of a hive
  * @link: link in svm_hives
  * @id: id of the hive
- * @segment: bytes of the hive's address space per GPU; @id and @segment together identify the
- *           hive
+ * @segment: size in bytes of the part that each GPU has in the hive's address space; @id and
+ *           @segment together identify the hive
  * @members: number of pagemaps with this owner
  */
 struct svm_hive {
@@ -136,8 +141,8 @@ enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			       vgpu_xgmi_offset(view->node->vdev, home->vdev) :
 			       0;
 		/*
-		 * If a reset has ever lost the content of this VRAM, the caller has to test each
-		 * page with svm_page_in_use_lost().
+		 * If a reset has ever lost the content of this VRAM, set view->lost, so that the
+		 * caller tests each page with svm_page_in_use_lost().
 		 */
 		view->lost |= !!atomic_read(&home->vdev->hw->vram_epoch);
 	}

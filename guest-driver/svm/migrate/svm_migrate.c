@@ -61,7 +61,7 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 	return n;
 }
 
-/* Assign a page of @sb to each page that can be migrated according to svm_collect_system(). */
+/* Assign a page of @sb to each page that svm_collect_system() has selected for the migration. */
 static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 			    unsigned long npages)
 {
@@ -149,10 +149,10 @@ end_event:
 }
 
 /*
- * Migrate a chunk within one VMA from @node's VRAM. @event is the SMI event of the chunk, in which
- * the function sets .page and .npages. @r is the range of the chunk. The handler of a CPU fault
- * passes NULL, because it holds no lock that protects the ranges. Returns the same as
- * svm_migrate_to_system().
+ * Migrate a chunk within one VMA from @node's VRAM to system memory. @event is the SMI event of the
+ * chunk without .page and .npages, which the function adds. @r is the range of the chunk. The
+ * handler of a CPU fault passes NULL for @r, because it holds no lock that protects the ranges.
+ * Returns the same as svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
 				struct kfd_smi_move event,
@@ -348,10 +348,11 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  *
  * Therefore the first thread (struct svm_touch) migrates the page. A thread that enters
  * svm_migrate_to_ram() during this migration (struct svm_touch_waiter) drops its reference and
- * sleeps. svm_touch_end() takes the reference again for each waiter while the first thread's own
- * reference keeps the page, so that each thread returns with the reference and the vmf->page that
- * it came with. A thread that faults after the page was unmapped finds a migration entry, for which
- * do_swap_page() waits without a reference.
+ * sleeps. After the migration, the first thread calls svm_touch_end(), which takes a new reference
+ * in the name of each waiter. The page is still valid then, because the first thread has its own
+ * reference. So each thread returns with a reference to vmf->page, as do_swap_page() expects. A
+ * thread that faults after the page was unmapped finds a migration entry, for which do_swap_page()
+ * waits without a reference.
  *
  * If the page does not move, the first thread tries again without returning: a return would give
  * the waiters their references back, and these references would make the next try fail. Other
@@ -361,8 +362,8 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  * Alternatives that do not work:
  *
  * - To return at once, as nouveau and test_hmm do. The fault repeats until the page has
- *   moved, and takes the CPU from the migrating thread if that has a lower priority, or if
- *   the fault comes from a system call of a kernel without preemption.
+ *   moved, and takes the CPU from the migrating thread if the migrating thread has a lower
+ *   priority, or if the fault comes from a system call of a kernel without preemption.
  * - To wait for the page's lock. The waiter keeps its reference, so the migration fails.
  * - To return VM_FAULT_RETRY. This drops mmap_lock, but the page reference is dropped only
  *   after the call.
@@ -396,7 +397,10 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_begin);
 
-/* Take the page reference of a waiter again. The caller holds svm_bo.touch_lock. */
+/*
+ * Remove a waiter from its list, and take a page reference in the name of the waiter. This
+ * reference replaces the one that svm_touch_begin() dropped. The caller holds svm_bo.touch_lock.
+ */
 static void svm_touch_return(struct page *page, struct svm_touch_waiter *waiter)
 {
 	list_del_init(&waiter->link);
@@ -418,8 +422,9 @@ void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch)
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
 
 /*
- * Wait until the first thread has called svm_touch_end(). Returns 0, or -ERESTARTSYS after a fatal
- * signal; in either case the caller has its page reference again.
+ * Wait until the thread that migrates the page has called svm_touch_end(). Returns 0, or
+ * -ERESTARTSYS after a fatal signal. In either case the caller has a page reference again, in
+ * place of the one that svm_touch_begin() dropped.
  */
 static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
@@ -437,12 +442,12 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 
 /*
  * Wait before the next try to move the page of a CPU fault. If another migration has locked the
- * page, wait for the lock. Otherwise the thread of another fault has a reference to the page:
+ * page, wait for the lock. Otherwise another thread that has faulted on the page has a reference to
+ * the page. There are two cases:
  *
- * - The other thread may have waited for an earlier migration. At the end of that migration,
- *   svm_touch_end() took the other thread's reference again, and the other thread has not returned
- *   from the fault yet.
- * - Or the other thread has not entered svm_migrate_to_ram() yet.
+ * - The other thread has not entered svm_migrate_to_ram() yet.
+ * - The other thread has waited for an earlier migration of the page, and svm_touch_end() has given
+ *   it a reference. It has not returned from the fault yet.
  *
  * As soon as the other thread runs, it drops the reference. No event reports this, so sleep for a
  * jiffy. Do not spin: if the other thread waits for this CPU and has the same or a lower priority,
@@ -469,11 +474,11 @@ static bool svm_touch_pause(struct page *page)
  * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. If the page is still
  * mapped at the address, the repeated access faults again and starts new tries.
  *
- * The number of tries is limited for this case: another thread has unmapped the page from the
- * address, and another process still maps the page. Then no try can move the page, because a try
- * moves only pages that this process maps. But svm_touch_pause() asks for further tries as long as
- * any process maps the page. After the return, the repeated access no longer finds the page at the
- * address.
+ * Without a limit, the tries would not end in this case: another thread has unmapped the page from
+ * the address, and another process still maps the page. No try moves the page, because a try moves
+ * only pages that this process maps. But svm_touch_pause() returns true, because a process still
+ * maps the page. With the limit, the function returns, and the repeated access no longer finds the
+ * page at the address.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
@@ -521,9 +526,9 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	/*
-	 * Do not sleep before svm_touch_begin(). While this thread slept, its reference to the page
-	 * would make the migrations by other faults fail. If another fault migrates the page,
-	 * svm_touch_begin() drops the reference.
+	 * Do not sleep before svm_touch_begin(): a thread that sleeps with a reference to the page
+	 * makes the migrations by other faults fail. If another fault is migrating the page,
+	 * svm_touch_begin() drops this thread's reference and returns false.
 	 */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?

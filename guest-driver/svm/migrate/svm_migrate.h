@@ -22,10 +22,10 @@ enum svm_place {
 
 /**
  * struct svm_view - state that svm_page_place() keeps from one page of a chunk to the next
- * @node: the GPU that is to access the pages; @place and @offset are for this GPU
- * @home: svm_page_place() sets this member at each page in VRAM, to the GPU that owns this VRAM;
- *        NULL before the first page in VRAM
- * @place: location of the pages of @home
+ * @node: the GPU that is to access the pages
+ * @home: the GPU whose VRAM has the latest page in VRAM, set by svm_page_place(); NULL before the
+ *        first page in VRAM
+ * @place: location of the pages of @home from the view of @node
  * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
  * @lost: a page may have lost its content in a reset, so the caller has to test each page with
  *        svm_page_in_use_lost()
@@ -67,22 +67,23 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. Between svm_peer_enter() and svm_peer_leave(), the caller may access the struct page
- * of a page that HMM has returned. If the page is in VRAM, the caller may also access the struct
- * kfd_node of the page's GPU. But first, after svm_peer_enter(), the caller tests that the sequence
- * number of the range's notifier is still valid. The caller may sleep between the two calls.
+ * svm_hive.c. To access the struct page of a page that HMM has returned, the caller first calls
+ * svm_peer_enter(), then tests the sequence number of the range's notifier. If the number is still
+ * valid, the caller may access the struct page until svm_peer_leave() and, if the page is in VRAM,
+ * the struct kfd_node of the page's GPU. The caller may sleep between the two calls.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
 /*
- * Return the location of @page from the view of view->node. Sets *@addr to the address for struct
- * vgpu_vm_span, unless the page is in system memory. The caller has called svm_peer_enter().
+ * Return the location of @page from the view of view->node. Sets *@addr to the value for
+ * vgpu_vm_span.addr, unless the page is in system memory. The caller has called svm_peer_enter().
  */
 enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			      u64 *addr);
 /*
- * Return true if @page is in VRAM and a reset lost its content. The caller holds the range's lock
- * and has tested the sequence number of the range's notifier, so that the page is still in use.
+ * Return true if @page is in VRAM and a reset lost its content. The page must be in use. To ensure
+ * this, the caller holds the range's lock, and has tested the sequence number of the range's
+ * notifier.
  */
 bool svm_page_in_use_lost(struct page *page);
 #else

@@ -21,7 +21,8 @@ struct vgpu_bo;
  * struct svm_bo - BO whose VRAM holds device-private pages
  * @ref: references: one for each page in use, one for the migration in progress
  * @node: GPU
- * @bo: contiguous BO; in VRAM as long as @ref is not 0, and pinned until svm_bo_filled()
+ * @bo: contiguous BO; in VRAM as long as @ref is not 0. Pinned until the migration that fills the
+ *      BO calls svm_bo_filled()
  * @offset: offset of @bo in VRAM, bytes
  * @npages: number of pages of @bo
  * @iv: interval of @owner's address space from which the pages were migrated, in page numbers.
@@ -62,9 +63,11 @@ struct svm_touch {
 
 /**
  * struct svm_touch_waiter - a CPU fault of a page that an earlier fault migrates
- * @link: link in svm_touch.waiters while the fault has dropped its page reference, otherwise
- *        empty
- * @done: completed when the fault has its page reference again
+ * @link: link in svm_touch.waiters until the waiting fault has a page reference again, then empty
+ * @done: completed when the earlier fault has ended and this fault has a page reference again
+ *
+ * The page cannot move while the waiting fault has a reference to it. So svm_touch_begin() drops
+ * the reference, and svm_touch_end() takes a new one in the name of the waiting fault.
  */
 struct svm_touch_waiter {
 	struct list_head link;
@@ -89,9 +92,9 @@ struct svm_move {
 /* svm_bo.c */
 void svm_bo_node_init(struct svm_node *sn);
 /*
- * Allocate a pinned BO in VRAM for @npages pages of @iv. The caller holds svms->lock. May evict
- * other BOs, including SVM BOs of this process. Returns the BO with one reference, or
- * ERR_PTR(-ENOMEM).
+ * Allocate a pinned BO in VRAM for those @npages pages of @iv that are to be migrated. @granularity
+ * is for svm_bo.granularity. The caller holds svms->lock. May evict other BOs, including SVM BOs of
+ * this process. Returns the BO with one reference, or ERR_PTR(-ENOMEM).
  */
 struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
@@ -115,8 +118,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo);
 /* Drop a reference. Callable in any context. */
 void svm_bo_put(struct svm_bo *sb);
 /*
- * Return the device-private page at @offset of VRAM, locked and referenced. The page holds a
- * reference to @sb.
+ * Return the device-private page at @offset of VRAM, locked and referenced. The function takes a
+ * reference to @sb, which is dropped when the page is freed.
  */
 struct page *svm_page_get(struct svm_bo *sb, u64 offset);
 /* Return the GPU whose VRAM a device-private page stands for. */
@@ -164,7 +167,10 @@ void svm_peer_wait(void);
  */
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 		  unsigned long npages);
-/* After a failed copy: free the destination pages, so that the source pages stay. */
+/*
+ * After a failed copy: free the destination pages and clear m->dst, so that the migration core maps
+ * the source pages again.
+ */
 void svm_move_abort(struct svm_move *m, unsigned long npages);
 /* Undo the DMA mappings of the system pages. */
 void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
@@ -179,8 +185,8 @@ unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
  * For each page of @node's VRAM that @m->src marks for migration, allocate a system page, and map
  * the system page for DMA. Skip pages that have SVM_PAGE_LEFT. @vma is the VMA of the pages, or
- * NULL for an eviction. @first is the page number of the first page's address. Pages that get no
- * system page stay in VRAM.
+ * NULL for an eviction. @first is the virtual page number of the first page, not used for an
+ * eviction. Pages that get no system page stay in VRAM.
  *
  * Returns the number of system pages. If there are none, returns:
  *
@@ -193,17 +199,20 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long npages);
 
 /*
- * svm_migrate.c. Called at the start of a CPU fault of @page, a page of @sb. Returns true for the
- * first fault of the page: the caller migrates the page, then calls svm_touch_end(); @waiter is not
- * used. Returns false for a later fault: the caller waits for @waiter->done, and has no reference
- * to the page until then; @touch is not used.
+ * svm_migrate.c. Called at the start of a CPU fault of @page, a page of @sb. Returns:
+ *
+ * - true if no other fault is migrating the page. The caller migrates the page, then calls
+ *   svm_touch_end() with @touch. @waiter is not used.
+ * - false if another fault is migrating the page. The function has dropped the caller's reference
+ *   to the page. The caller waits for @waiter->done, and then has a reference again. @touch is not
+ *   used.
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
- * Called at the end of a fault for which svm_touch_begin() returned true. For each later fault that
- * waits for this fault: take the page reference that svm_touch_begin() dropped, and wake the later
- * fault.
+ * Called at the end of a fault for which svm_touch_begin() returned true. For each fault that waits
+ * for this one: take a page reference in the name of the waiting fault, in place of the reference
+ * that svm_touch_begin() dropped, and wake the waiting fault.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*

@@ -188,7 +188,7 @@ static void svm_evict_failed(struct kfd_node *node, long left)
  *
  * If the device has been removed, the content is lost: see svm_save_page().
  *
- * Context: process context; sleeps. Takes no lock of svm/ except those of notifiers.
+ * Context: process context; sleeps. Takes no lock of svm/ except those that MMU notifiers take.
  *
  * Return: 0, or -EBUSY if @all and pages are left in VRAM. The function logs the number of pages
  * that are left; these pages stay valid.

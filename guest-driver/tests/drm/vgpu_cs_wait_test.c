@@ -23,9 +23,9 @@ static const struct dma_fence_ops wait_fence_ops = {
 };
 
 /**
- * struct wait_mock - fences, and a list that names each fence any number of times
- * @fence: fences that the list may name
- * @lock: lock of @fence
+ * struct wait_mock - fences, and a list in which a fence may occur several times
+ * @fence: fences that may occur in the list @name
+ * @lock: lock of all fences in @fence
  * @name: fences passed to vgpu_wait_unique()
  * @index: indices that vgpu_wait_unique() returns
  * @first: lowest index of each fence in @name, or U32_MAX
@@ -75,8 +75,9 @@ static void wait_name(struct wait_mock *m, u32 at, unsigned int which)
 }
 
 /*
- * Check that @left fences remain in the list: each named fence once, in the order of first
- * occurrence, with one reference for the list.
+ * vgpu_wait_unique() has removed duplicates from the list, and has returned @left. Check that @left
+ * fences remain: each fence of the original list once, in the order of first occurrence, with one
+ * reference for the list.
  */
 static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 {
@@ -118,7 +119,8 @@ static void wait_one_fence(struct kunit *test)
 }
 
 /*
- * Catches: a fence is dropped; a fence is kept twice; a fence is put too often; an index is wrong.
+ * Catches: a fence is dropped; a fence is kept twice; a fence is put too often; the index of a
+ * remaining fence is not the index of its first occurrence.
  */
 static void wait_random(struct kunit *test)
 {

@@ -109,7 +109,10 @@ static void job_mock_arm(struct kunit *test, struct job_mock *m)
 	drm_sched_job_arm(&job->base.base);
 }
 
-/* Run the job as its scheduler would do. No engine reads the ring. */
+/*
+ * Run the job as its scheduler would do. No engine reads the ring, so the job's fence does not
+ * signal until job_mock_fini() completes the job.
+ */
 static void job_mock_run(struct kunit *test, struct job_mock *m)
 {
 	struct dma_fence *fence;
@@ -167,8 +170,8 @@ static void job_unplugged(struct kunit *test)
 }
 
 /*
- * Run a job whose VRAM was lost. Check that the job fails with -ECANCELED and leaves nothing on the
- * ring.
+ * Run a job. VRAM was lost after the job's creation, or is lost during the run. Check that the job
+ * fails with -ECANCELED and leaves nothing on the ring.
  */
 static void job_run_lost(struct kunit *test, struct job_mock *m)
 {
@@ -183,8 +186,8 @@ static void job_run_lost(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * VRAM is lost while a job waits. Then another CS rebuilds the page tables of the job's file.
- * Catches: the job runs and reports success, although its context is older than the loss.
+ * VRAM is lost while a job waits. Then another CS rebuilds the page tables that the job uses.
+ * Catches: the job runs and reports success, although the job's vgpu_ctx is older than the loss.
  */
 static void job_vram_lost(struct kunit *test)
 {
@@ -204,8 +207,8 @@ static void job_loses_vram(const struct vgpu_sdma_ring *ring, u32 *dw)
 }
 
 /*
- * VRAM is lost between job_check() and the job's submission, after the recovery has ended the jobs
- * on the ring. Catches: the job runs with lost page tables, and reports success.
+ * A job has passed job_check(). Then VRAM is lost, and the recovery ends all jobs on the ring. Then
+ * the job is submitted. Catches: the job runs with lost page tables, and reports success.
  */
 static void job_vram_lost_in_submission(struct kunit *test)
 {
@@ -378,8 +381,9 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * drm_sched_entity_wakeup() clears entity->dependency, and then reads the entity. Catches: the
- * context, which contains the entity, is freed between these two steps.
+ * drm_sched_entity_wakeup() clears entity->dependency, and then reads the entity. Between these two
+ * steps, vgpu_ctx_put() does not wait for the callback. Catches: vgpu_ctx_put() frees the context,
+ * which contains the entity, before the callback has read the entity.
  */
 static void ctx_outlives_callback(struct kunit *test)
 {

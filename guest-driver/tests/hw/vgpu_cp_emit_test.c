@@ -207,10 +207,10 @@ static void cp_state(struct kunit *test)
 }
 
 /**
- * struct cp_hung - a CP that hangs
+ * struct cp_hung - a CP that hangs until @late stops it
  * @vdev: device of the CP
- * @over: the CP has been stopped
- * @late: work that stops the CP
+ * @over: set just before @late stops the CP
+ * @late: work that stops the CP while vgpu_cp_run() waits for the end of the hang
  */
 struct cp_hung {
 	struct vgpu_device *vdev;
@@ -228,8 +228,9 @@ static void cp_stop_late(struct work_struct *work)
 }
 
 /*
- * Queues are removed from the run list of a CP that is parked and hangs. Catches: vgpu_cp_run()
- * returns before the CP is stopped, so that the queues' memory is freed while the CP may use it.
+ * The CP did not answer when it was parked for a recovery, so it may still run queues. Then the
+ * queues are removed from the run list. Catches: vgpu_cp_run() returns before the CP is stopped, so
+ * that the queues' memory is freed while the CP may use it.
  */
 static void cp_hangs(struct kunit *test)
 {
@@ -255,8 +256,9 @@ static void cp_hangs(struct kunit *test)
 }
 
 /*
- * The state of the queues is lost in a reset after a caller has chosen the queues of a list.
- * Catches: the list is stored, so that after the reset the CP starts queues from outdated MQDs.
+ * A caller chooses the queues of a run list. Then a reset loses the state of these queues. Then
+ * the caller passes the list to vgpu_cp_run(). Catches: vgpu_cp_run() stores the list, so that the
+ * CP starts queues from outdated MQDs after the reset.
  */
 static void cp_list_of_lost_queues(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test hw/vgpu_gart.c without BOs: compare the table and its shadow with an array of the expected
- * entries. Catches: an entry outside of the range is written; the shadow differs from the table; a
- * restore leaves wrong entries.
+ * entries. Catches: a call writes an entry outside of the range that it was given; the shadow
+ * differs from the table; a restore leaves wrong entries.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -15,7 +15,7 @@
  * struct table_mock - a GART and its expected contents
  * @mock: device
  * @table: the table
- * @want: expected entries of @table and of the shadow
+ * @want: expected entries of @table and of vgpu_gart.shadow
  * @addrs: addresses to bind
  */
 struct table_mock {

@@ -72,8 +72,8 @@ static void gmc_flush(struct kunit *test)
 
 /*
  * A hub acknowledges only one of two VMIDs, and there is no recovery. Catches: the flush returns
- * success; an invalidation engine is used while its acknowledge is outstanding; the engine stays
- * unused after vgpu_gmc_start().
+ * success; an invalidation engine is used while its acknowledge is outstanding; vgpu_gmc_start()
+ * does not make this engine usable again.
  */
 static void gmc_flush_timeout(struct kunit *test)
 {
@@ -115,7 +115,8 @@ static int gmc_flusher(void *arg)
 }
 
 /*
- * Return the invalidation engine through which both hubs were requested to invalidate VMID 3, or 0.
+ * Each hub has invalidation engines of the same numbers. Return the number of the engine that was
+ * requested in both hubs to invalidate VMID 3, or 0.
  */
 static unsigned int gmc_asked(const u32 *mmio)
 {
@@ -194,7 +195,8 @@ static void gmc_flush_side_by_side(struct kunit *test)
  * struct gmc_recovery - a thread that recovers a device
  * @vdev: device
  * @mmio: registers of @vdev
- * @vmids: VMIDs; the recovery ends after flushes have asked both hubs to invalidate these VMIDs
+ * @vmids: mask of VMIDs; the thread ends the recovery when calls of vgpu_gmc_flush_tlb() have
+ *         requested both hubs to invalidate all these VMIDs
  * @requested: number of requests for a recovery
  * @what: mask of what the last request asked to recover, VGPU_RECOVER_*
  * @request: completed by each request
@@ -291,7 +293,8 @@ static void gmc_flush_resets(struct kunit *test)
 
 /*
  * The device was given up. Catches: a flush never returns; a flush requests a reset; a flush uses
- * an invalidation engine, so that each munmap() takes seconds and makes another engine unusable.
+ * an invalidation engine. (The engine would not acknowledge. So each munmap() would take seconds,
+ * and would make another engine unusable.)
  */
 static void gmc_flush_given_up(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test hw/vgpu_ih.c: write entries into the ring and check the handlers' arguments. Catches: a
- * field is read from the wrong bits; an entry is lost or dispatched twice at the ring's end; a
+ * field is read from the wrong bits; an entry is lost or dispatched twice when the ring wraps; a
  * handler is called for another source; a CAM slot stays in use after an overflow.
  */
 #include <linux/completion.h>
@@ -301,8 +301,8 @@ static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	for (us = 0; us < USEC_PER_SEC && READ_ONCE(to_hw_state(vdev)->ih.slots[0].fn); us++)
 		udelay(1);
 	/*
-	 * The slot is empty. Stay in the handler, so that a vgpu_ih_unregister() that does not wait
-	 * for the handler returns in this time.
+	 * The slot is empty. Stay in the handler for up to 20 ms. If vgpu_ih_unregister() has the
+	 * bug that it does not wait for the handler, it returns in this time.
 	 */
 	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
 		udelay(1);
@@ -400,8 +400,9 @@ static void ih_overflow(struct kunit *test)
 	for (number = 0; number < ENTRIES + at; number++)
 		ih_put_number(m, 8, 224, number);
 	/*
-	 * The hardware has overwritten the ring up to the write pointer, so ENTRIES - 1 entries
-	 * are left.
+	 * The hardware has overwritten the ring up to the write pointer. The driver continues one
+	 * entry after the write pointer, because equal pointers would mean an empty ring. So
+	 * ENTRIES - 1 entries are left.
 	 */
 	m->mock->regs[IH_RB_WPTR] = at * 32;
 	m->wptr = cpu_to_le32(at * 32 | IH_RB_WPTR__RB_OVERFLOW);

@@ -14,8 +14,8 @@
 /*
  * Time for which a thread stays in its section, which begins with vgpu_io_begin() or
  * vgpu_io_map_begin(). The function under test has to wait until the thread leaves the section. If
- * the function returns too early, the test sets io_thread.gone, and the thread leaves the section
- * immediately.
+ * the function returns too early, io_thread.left is still false, and the test fails. The test then
+ * sets io_thread.gone, so that the thread leaves the section immediately.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
@@ -23,7 +23,8 @@
  * struct io_thread - a thread that uses a BAR while the test acts as a reset
  * @vdev: device
  * @inside: the thread is in its section
- * @gone: set by the test when the function under test has returned, or when io_lock is held
+ * @gone: set by the test. For io_linger() it means: the function under test has returned, so leave
+ *        the section. For io_reader() it means: the test holds io_lock, so enter the section
  * @left: the thread is about to leave its section
  * @ended: completed when the thread ends
  *

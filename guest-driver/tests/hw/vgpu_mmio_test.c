@@ -49,7 +49,6 @@ static void mmio_clock(struct kunit *test)
 	KUNIT_EXPECT_GT(test, mock->clock, 7ull << 32);
 }
 
-/* Check that each doorbell in BAR 2 has the value in @want. */
 static void mmio_expect_doorbells(struct kunit *test, struct vgpu_mock *mock,
 				  const u32 *want)
 {

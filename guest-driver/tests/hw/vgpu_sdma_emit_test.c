@@ -92,8 +92,8 @@ static void emit_ptepde(struct kunit *test)
 }
 
 /*
- * Check the count field of each packet type for the largest count. The field contains the count
- * minus 1, so the largest count fits.
+ * Check the count field of each packet type for the largest count, 2^n in a field of n bits. The
+ * field contains the count minus 1, so the largest count fits.
  */
 static void emit_limits(struct kunit *test)
 {
@@ -152,7 +152,7 @@ static void emit_cpu_cannot(struct kunit *test)
 		SDMA_OP_COPY | SDMA_COPY_LINEAR__BROADCAST,
 		SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT),
 		SDMA_OP_CONST_FILL,			/* fill with bytes */
-		SDMA_OP_CONST_FILL | 1u << 30,		/* fill with words */
+		SDMA_OP_CONST_FILL | 1u << 30,		/* fill with 16-bit words */
 		SDMA_OP_NOP | 3u << 16,			/* NOP with payload */
 		SDMA_OP_WRITE, SDMA_OP_INDIRECT, SDMA_OP_FENCE, SDMA_OP_TRAP,
 		SDMA_OP_POLL_REGMEM, SDMA_OP_COND_EXE, SDMA_OP_ATOMIC,

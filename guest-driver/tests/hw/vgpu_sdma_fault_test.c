@@ -4,7 +4,7 @@
  * latched and reported in different orders. The gate is the register VGPU_GATE_REG: a job of the
  * kernel ends only while the register is 0 (open). Catches: a fault of VMID 0 is cleared together
  * with an earlier fault of a user; the gate stays closed after users' faults; the gate opens before
- * the interrupt ring was read.
+ * the driver has read the interrupt ring, in which an entry may report a fault of VMID 0.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -18,7 +18,8 @@
  * @wptr: write pointer of the interrupt ring
  * @fence_wb: write-back of the engine's ring, which has no job
  * @next: number of interrupt entries written so far
- * @late: number of entries of VMID 0 to write while a user's entry is handled
+ * @late: number of entries of VMID 0 that fault_meanwhile() writes, as if these faults occurred
+ *        while the driver handles a user's entry
  * @gate: value of VGPU_GATE_REG while the last entry was handled
  * @asked: mask of the recoveries that were requested, VGPU_RECOVER_*
  */
@@ -62,7 +63,8 @@ static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
 
 /*
  * Called for an entry after the driver's handler. Does what the hardware would have done while the
- * driver handled the entry.
+ * driver handled the entry: clears the latched fault if the driver requested this, and writes
+ * further entries (fault_mock.late).
  */
 static void fault_meanwhile(struct vgpu_device *vdev,
 			    const struct vgpu_iv_entry *iv, void *arg)
@@ -261,7 +263,10 @@ static void fault_unreported(struct kunit *test)
 	fault_expect_shut(test, m);
 }
 
-/* The interrupt ring overflows. Catches: the gate opens although an entry of VMID 0 may be lost. */
+/*
+ * The interrupt ring overflows while a user's fault is latched. One of the lost entries may report
+ * a fault of VMID 0. Catches: the gate opens.
+ */
 static void fault_overflow(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);

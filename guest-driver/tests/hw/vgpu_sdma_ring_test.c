@@ -152,7 +152,7 @@ static u64 ring_room(const struct ring_mock *m)
 	return SDMA_RING_BYTES - (m->ring->wptr - m->rptr);
 }
 
-/* Submit jobs of random length, 20 times around the ring. */
+/* Submit jobs of random length until the engine has read 20 times the length of the ring. */
 static void ring_random(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -192,8 +192,8 @@ static void ring_full(struct kunit *test)
 }
 
 /*
- * Run jobs while their numbers wrap. A job's number has 64 bits; the job's TRAP contains the low 28
- * bits, the job's FENCE the low 32 bits.
+ * A job's number has 64 bits, but the job's TRAP contains only the low 28 bits, and the job's FENCE
+ * only the low 32 bits. Run jobs while the low 28 or 32 bits wrap.
  */
 static void ring_numbers_wrap(struct kunit *test)
 {
@@ -284,7 +284,7 @@ static void ring_down(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* Replaces vgpu_sdma_emit_end(): a recovery gives up the engine while the job is written. */
+/* Replaces vgpu_sdma_emit_end(). Acts as a recovery that gives up the engine at this point. */
 static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
 	WRITE_ONCE(to_hw_state(ring->vdev)->sdma[ring->engine].ready, false);
@@ -292,9 +292,9 @@ static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 }
 
 /*
- * The ring goes down while a job is written to it, so that the CPU runs the job. Later a reset
- * brings the engine back. Catches: the engine then runs the same packets again, after their memory
- * has been freed.
+ * The ring goes down while a job is written to it. So the CPU runs the job instead of the engine.
+ * Later a reset brings the engine back. Catches: the job's packets are still on the ring, so the
+ * engine runs them, too, although the memory that they access may have been freed.
  */
 static void ring_down_in_submission(struct kunit *test)
 {
@@ -339,14 +339,17 @@ static void ring_fence_kept(struct kunit *test)
 
 /**
  * struct ring_enders - two threads that call vgpu_sdma_ring_down(): the test's thread and @other
- * @test: test on whose behalf the other thread accesses registers
+ * @test: the test; @other needs this pointer, because the register accessors of the mock look up
+ *        current->kunit_test
  * @ring: the ring, on which one job is pending
- * @other: the other thread; started when the test's thread is about to end the job
- * @ends: number of threads that were about to end the job
- * @again: completed when the other thread is about to end the job
+ * @other: the other thread; the test's thread starts it in ring_job_ends()
+ * @ends: number of calls of ring_job_ends()
+ * @again: completed in a second call of ring_job_ends(); the first call waits for this, for up to
+ *         200 ms
  * @gone: completed when the other thread ends
  *
- * vgpu_sdma_ring_down() ends the job with an error, and must do so only once.
+ * A thread in vgpu_sdma_ring_down() calls ring_job_ends() and then ends the job with an error. Only
+ * one of the threads must do so.
  */
 struct ring_enders {
 	struct kunit *test;
@@ -367,7 +370,7 @@ static int ring_down_too(void *arg)
 	kthread_complete_and_exit(&e->gone, 0);
 }
 
-/* Callback of the job. Called by the thread that is about to end the job. */
+/* Callback of the job (vgpu_sdma_fence.failed). A thread calls it just before it ends the job. */
 static void ring_job_ends(void *arg, int error)
 {
 	struct ring_enders *e = arg;
@@ -378,8 +381,8 @@ static void ring_job_ends(void *arg, int error)
 		return;
 	}
 	/*
-	 * Both threads end the job, so the test has failed. Stop the second thread, which would
-	 * free the fence a second time.
+	 * This is the second thread that would end the job, so the test has failed. Exit this
+	 * thread here, because it would free the fence a second time.
 	 */
 	complete(&e->again);
 	dma_fence_end_signalling(false);
@@ -470,9 +473,9 @@ static void ring_reset_late(struct work_struct *work)
 }
 
 /*
- * The engine is parked, and one of its user queues did not stop. Catches: the unload of the queue
- * returns before the engine is reset, so that the queue's memory and VMID are reused while the
- * engine still uses them.
+ * The engine was parked for a reset, but one of its user queues did not stop. Catches: the unload
+ * of the queue returns before the engine is reset, so that the queue's memory and VMID are reused
+ * while the engine still uses them.
  */
 static void ring_queue_stuck(struct kunit *test)
 {

@@ -3,7 +3,8 @@
  * Test the packets with which hw/vgpu_gart.c writes entries of transfer windows. A small model
  * of an engine and hw/sdma/vgpu_sdma_cpu.c run the packets. Catches: an entry is wrong, missing
  * or outside of the window; packets exceed their buffer; a flush covers pages outside of the
- * window; a CPU job reads entries from a table that was lost.
+ * window; a CPU job translates through the table in VRAM, which a reset may have lost, and not
+ * through the driver's copy of the table (vgpu_gart.shadow).
  */
 #include <linux/mm.h>
 
@@ -26,7 +27,7 @@ static_assert(TABLE_AT + ENTRIES * sizeof(u64) <= VRAM_BYTES);
 /**
  * struct window_mock - a GART whose table is in VRAM
  * @mock: device
- * @vram: VRAM
+ * @vram: memory that replaces VRAM; the table is at offset TABLE_AT
  * @want: expected entries of the table
  * @addrs: addresses to bind
  * @dw: packets
@@ -96,7 +97,7 @@ static u64 pair(const u32 *dw)
 	return dw[0] | (u64)dw[1] << 32;
 }
 
-/* Model of the engine: run the packets on the table. */
+/* Model of the engine: run the packets in @m->dw, which write entries of the GART's table. */
 static void engine_run(struct kunit *test, struct window_mock *m,
 		       unsigned int ndw)
 {
@@ -198,7 +199,8 @@ static void window_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dw[9], GUARD);
 		KUNIT_EXPECT_TRUE(test, vgpu_sdma_cpu_can(dw, 9));
 		/*
-		 * Check that requests to invalidation engines other than those of SDMA are refused.
+		 * A CPU job may use the invalidation engine of any SDMA engine. Check that requests
+		 * to other invalidation engines are refused.
 		 */
 		dw[1]++;
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_can(dw, 9),
@@ -208,7 +210,10 @@ static void window_flush(struct kunit *test)
 	}
 }
 
-/* Check that the range registers of the flush cover exactly the pages of the window. */
+/*
+ * Check for each SDMA engine that the range registers of its invalidation engine cover exactly the
+ * pages of its window.
+ */
 static void window_ranges(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);

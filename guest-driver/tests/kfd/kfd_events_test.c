@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test kfd/events/kfd_events.c with a process that has one event and no GPUs. Instead of a GPU, the
- * test writes the event's slot and calls the interrupt handler. Catches: the interrupt handler
- * leaves an event to scan_work, and the event is lost; an event is used after another thread has
- * destroyed it.
+ * test writes the event's slot and calls the interrupt handler. Catches: an event is lost when the
+ * interrupt handler leaves it to scan_work; an event is used after another thread has destroyed it.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -110,7 +109,8 @@ static void events_lock_taken(struct kunit *test)
 	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
 	/*
-	 * The counter includes only events that are deferred because too many calls wait for them.
+	 * The handler left this event to scan_work because of the lock. The counter includes only
+	 * events that are left to scan_work because too many WAIT_EVENTS calls wait for them.
 	 */
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
 }

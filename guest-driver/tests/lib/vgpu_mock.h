@@ -14,11 +14,11 @@
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M
-#define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 pages are windows */
+#define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 are transfer windows */
 
 /**
  * struct vgpu_mock - a device, and a BO for which tests allocate memory
- * @vdev: all zero except the managers and the pointers to the next members
+ * @vdev: all zero at first, except the pointers to @hw, @mman, @vmm and @sched
  * @hw: vgpu_device.hw
  * @mman: vgpu_device.mman
  * @vmm: vgpu_device.vmm
@@ -75,9 +75,9 @@ void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
 /*
- * Add registers to a mock. Registers that the driver polls, or that latch, behave as in
- * docs/hardware.md; all other registers read as the value that was written last. Only the test's
- * thread can access the registers.
+ * Add registers to a mock. Registers that the driver polls, and registers that latch a counter or
+ * the clock, behave as in docs/hardware.md. All other registers read as the value that was written
+ * last. Only the test's thread can access the registers.
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A mock of an address space without a device, and a flat map of its expected entries. */
+/* A mock of an address space and its device, and a flat map of the expected page-table entries. */
 #ifndef VGPU_VM_MOCK_H
 #define VGPU_VM_MOCK_H
 
@@ -8,7 +8,8 @@
 
 #define VM_MOCK_TABLES		128u
 #define VM_MOCK_WINDOW		4096u		/* number of pages of the window that tests use */
-#define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)	/* number of the window's first page */
+/* Page number of the window's start. The window crosses the end of a PDB1, a PDB0 and a PTB. */
+#define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)
 #define VM_MOCK_BOS		8u
 #define VM_MOCK_BO_PAGES	1100u
 #define VM_MOCK_RW		(VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
@@ -21,11 +22,11 @@ struct mock_bo {
 };
 
 /**
- * struct vm_mock - an address space without a device
- * @vm: address space
+ * struct vm_mock - an address space on a mock device
+ * @vm: address space; tests map BOs in a window of VM_MOCK_WINDOW pages at page VM_MOCK_FIRST
  * @hw: vgpu_device.hw
  * @vmm: vgpu_device.vmm
- * @vdev: device, with registers and counters
+ * @vdev: mock device; its registers are plain memory
  * @ops: operations of the driver, with replaced functions that allocate and free tables
  * @tables: memory of the page tables
  * @used: bitmap of the tables that are allocated

@@ -82,8 +82,8 @@ static void bo_contiguous(struct kunit *test)
 }
 
 /*
- * Catches: a place in VRAM is limited to the pages of the GART; a place in GTT is not limited to
- * these pages although the caller requests a GART address.
+ * The caller requests a GART address. Catches: a place in GTT is not limited to the pages of the
+ * GART; a place in VRAM is limited to these pages.
  */
 static void bo_gart_address(struct kunit *test)
 {

@@ -3,8 +3,8 @@
  * Test vgpu_mm_clear_res() (mm/vgpu_copy.c), which clears the VRAM of a BO. The wipe of a BO
  * without references has to wait for all fences in the BO's reservation. The clear of new memory
  * has to wait only for fences of usage KERNEL. Catches: the wipe does not wait for jobs that write
- * to the BO, so that the VRAM manager reports memory with the jobs' data as clear; the clear of new
- * memory waits for users of the BO.
+ * to the BO, so that VRAM has data of these jobs but is reported as clear; the clear of new memory
+ * waits for fences of other usages, too.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -44,7 +44,7 @@ static const struct dma_fence_ops clear_fence_ops = {
 	.get_timeline_name = clear_fence_name,
 };
 
-/* Replaces the execution of a job; the job completes immediately. */
+/* run_job() of the mock's scheduler. The result NULL means that the job has completed. */
 static struct dma_fence *clear_run(struct drm_sched_job *job)
 {
 	return NULL;

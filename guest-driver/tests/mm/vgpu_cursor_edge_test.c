@@ -102,7 +102,7 @@ static void edge_runs(struct kunit *test)
 			last++;
 		end = min((last + 1) << PAGE_SHIFT, at + size);
 		vgpu_res_first(s->res, at, size, &cur);
-		/* Adjacent blocks may be reported as two runs. */
+		/* The run may end early: the cursor may report adjacent blocks as two runs. */
 		KUNIT_ASSERT_LE(test, cur.size, end - at);
 		KUNIT_ASSERT_GE(test, cur.size,
 				min(size, PAGE_SIZE - offset_in_page(at)));
@@ -280,8 +280,8 @@ static void edge_cleared(struct kunit *test)
 		u64 page = cur.start >> PAGE_SHIFT;
 
 		/*
-		 * Test vgpu_res_cleared() at each page, not only at the start of each block:
-		 * inside a block, vgpu_res_cleared() must give the state of this block.
+		 * Test vgpu_res_cleared() at each page, not only at the start of each block: for a
+		 * page inside a block, vgpu_res_cleared() must give the state of the block.
 		 */
 		KUNIT_ASSERT_TRUE(test, !vgpu_res_cleared(&cur) ||
 				  test_bit(page, zero));
@@ -290,8 +290,8 @@ static void edge_cleared(struct kunit *test)
 		vgpu_res_next(&cur, PAGE_SIZE);
 	}
 	/*
-	 * The resource lacks one page of VRAM. If that page is clear, @known is one less than the
-	 * number of clear pages.
+	 * The resource has all pages of VRAM but one. If the page outside the resource is clear,
+	 * @known is one less than the number of clear pages.
 	 */
 	i = bitmap_weight(zero, all);
 	KUNIT_EXPECT_GE(test, known + 1, i);

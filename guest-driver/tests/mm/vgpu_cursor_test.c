@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare mm/vgpu_res_cursor.h with a list of pages. The tests walk random parts of a resource in
- * random steps. A walk must visit each byte once, in order, at the address in the list. Catches: an
- * offset into a block is wrong; a run continues into memory of other resources; bytes are lost
- * between runs.
+ * Compare the cursor (mm/vgpu_res_cursor.h) with a list of pages. The tests walk random parts of a
+ * resource in random steps. A walk must visit each byte once, in order, at the address in the list.
+ * Catches: an offset into a block is wrong; a run continues into memory of other resources; bytes
+ * are lost between runs.
  */
 #include <linux/dma-fence.h>
 
@@ -148,7 +148,10 @@ static void cursor_gart(struct kunit *test)
 	vgpu_mock_free(mock, first);
 }
 
-/* Catches: a resource without a GART address is not walked as one run of byte offsets. */
+/*
+ * A resource without a GART address must be one run of offsets in the resource. Catches: the cursor
+ * reports several runs, or other addresses than offsets.
+ */
 static void cursor_no_address(struct kunit *test)
 {
 	const struct ttm_place place = { .mem_type = TTM_PL_TT };

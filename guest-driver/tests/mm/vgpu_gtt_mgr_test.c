@@ -207,14 +207,15 @@ static void gtt_places(struct kunit *test)
 			0);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 10, 1, &memory, &without),
 			0);
-	/* A place without address requirement is compatible with both resources. */
+	/* A place without address requirement intersects and is compatible with both resources. */
 	KUNIT_EXPECT_TRUE(test, intersects(mock, with, &memory));
 	KUNIT_EXPECT_TRUE(test, intersects(mock, without, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, without, &memory));
 	/*
-	 * The place @address requires a GART address, which @without does not have. So TTM has to
-	 * move the BO of @without, and an eviction of this BO frees no address.
+	 * The place @address requires a GART address. The resource @without has none, so it is not
+	 * compatible (TTM has to move the BO) and does not intersect (an eviction of the BO frees
+	 * no address).
 	 */
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &address));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, without, &address));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test mm/vgpu_gtt_mgr.c: addresses in the GART. Catches: a transfer window is allocated; an
- * address is not aligned; a failed allocation changes the usage counts; a size overflows.
+ * Test mm/vgpu_gtt_mgr.c: addresses in the GART. Catches: a resource gets addresses in a transfer
+ * window; an address is not aligned; a failed allocation changes the usage counts; a size
+ * overflows.
  */
 #include <drm/drm_print.h>
 
@@ -20,8 +21,8 @@ static void gtt_free(struct vgpu_mock *mock, struct ttm_resource **res)
 }
 
 /*
- * Catches: an allocation gets pages of the transfer windows, in a place within the windows or
- * in a place that crosses their end.
+ * Request a place (struct ttm_place) within the transfer windows, and then a place that crosses the
+ * end of the windows. Catches: an allocation gets pages of the windows.
  */
 static void gtt_windows(struct kunit *test)
 {
@@ -94,8 +95,9 @@ static void gtt_top_down(struct kunit *test)
 }
 
 /*
- * Catches: the limit of GTT memory applies to a temporary placement; a temporary placement may
- * exceed the number of GART addresses.
+ * Request a temporary placement with GART addresses while GTT memory is used up. Catches: the limit
+ * of GTT memory applies to the temporary placement; a temporary placement succeeds although no GART
+ * address is free.
  */
 static void gtt_stopover(struct kunit *test)
 {

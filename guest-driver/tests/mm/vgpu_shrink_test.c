@@ -2,7 +2,7 @@
 /*
  * Test how mm/vgpu_shrinker.c counts the pages that may be swapped out. Catches: pages are
  * counted twice, or are still counted after they are freed; pinned or imported pages are
- * counted; a copy may use up the system's memory reserves.
+ * counted; the swap-out of a large BO may use the system's memory reserves for its copy.
  */
 #include "tests/lib/vgpu_mock.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Evict a BO with the callbacks of mm/vgpu_ttm.c. TTM asks whether it may evict the BO
- * (eviction_valuable), then moves the BO (move). As in SVM, the move lets the BO's owner move all
- * pages out of the BO (vacate). Catches:
+ * (eviction_valuable), then moves the BO (move). As for a BO of SVM, move calls the owner's
+ * vacate(), which takes all pages out of the BO. Catches:
  * - eviction_valuable moves pages. (TTM may still decide to evict another BO.)
  * - move succeeds while a page is still in the BO. (TTM would reuse the VRAM of this page.)
  * - move returns an error other than -EBUSY. (Only after -EBUSY does TTM try the next BO.)
@@ -128,7 +128,10 @@ static int vacate_move(struct vacate_mock *m)
 	return ret;
 }
 
-/* TTM asks whether, and to which place, a BO may be evicted. Catches: a query moves pages. */
+/*
+ * Call eviction_valuable() and evict_flags(), by which TTM asks whether and to which place a BO may
+ * be evicted. Catches: one of these calls moves pages.
+ */
 static void vacate_query(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);

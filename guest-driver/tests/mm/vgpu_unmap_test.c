@@ -101,7 +101,7 @@ static int unmap_thread(void *arg)
 }
 
 /*
- * Let the last two BOs be in release: they have no references any more, and are still in TTM's
+ * The last two BOs are being released: they have no references any more, but are still in TTM's
  * lists. Catches: vgpu_mm_unmap_dma() does not wait for both releases.
  */
 static void unmap_released(struct kunit *test)
@@ -116,7 +116,8 @@ static void unmap_released(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
 	/*
-	 * vgpu_mm_unmap_dma() must wait here without lru_lock, which unmap_listed() takes.
+	 * vgpu_mm_unmap_dma() must not hold lru_lock while it waits here. Otherwise unmap_listed(),
+	 * which takes lru_lock, hangs.
 	 */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)

@@ -200,8 +200,8 @@ static void vram_too_large(struct kunit *test)
 }
 
 /*
- * Catches: vgpu_vram_mgr_usage() includes memory that a task is still trying to allocate, as
- * TTM's usage count does from ttm_resource_init() on.
+ * TTM's usage count includes an allocation from ttm_resource_init() on, although the allocation may
+ * still fail. Catches: vgpu_vram_mgr_usage() includes such an allocation, too.
  */
 static void vram_usage_of_tries(struct kunit *test)
 {
@@ -314,8 +314,8 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * A BO is copied to system memory. Lose VRAM after the copy's jobs were created, and before
- * vgpu_vram_mgr_leaves(). Then vgpu_vram_mgr_mark_lost() finds that the BO is in VRAM, and
+ * VRAM is lost while a BO is copied to system memory: after the copy's jobs were created, and
+ * before vgpu_vram_mgr_leaves(). Then vgpu_vram_mgr_mark_lost() finds that the BO is in VRAM, and
  * vgpu_vram_mgr_leaves() finds that the copy is older than the loss. Catches: both functions count
  * the BO as lost; a second loss of VRAM is not counted.
  */
@@ -338,7 +338,7 @@ static void vram_lost_once(struct kunit *test)
 	vgpu_mock_free(mock, res);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_BOS_LOST), 1);
 
-	/* The loss cancels the copy. */
+	/* As the driver does after a loss of VRAM, cancel the copy (@fence is the copy's fence). */
 	dma_fence_set_error(fence, -ECANCELED);
 	dma_fence_signal(fence);
 	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(vdev), 0);

@@ -48,7 +48,10 @@ static void place_free_all(struct place_state *s)
 			vgpu_mock_free(s->mock, s->res[i]);
 }
 
-/* If @wiped is true, the manager may report the memory as clear after the free. */
+/*
+ * Free @res. If @wiped is true, mark its memory as wiped, so that the manager can report the memory
+ * as clear later. Otherwise the manager must not do so.
+ */
 static void place_free(struct place_state *s, struct ttm_resource *res,
 		       bool wiped)
 {
@@ -128,8 +131,8 @@ static void place_aligned(struct kunit *test)
 
 /*
  * Allocate all VRAM, the last 1024 pages (SMALL) one by one. Of these, free the pages with an even
- * number, so that no two adjacent pages are free. Catches: two contiguous pages are allocated;
- * single pages cannot be allocated; VRAM stays fragmented after all of it is freed.
+ * number, so that no two adjacent pages are free. Catches: an allocation of two contiguous pages
+ * succeeds; an allocation of single pages fails; VRAM stays fragmented after all of it is freed.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -231,9 +234,9 @@ static u64 known_zero(struct ttm_resource *res)
 }
 
 /*
- * Make half of VRAM clear. Catches: an allocation that needs clear memory does not get the
- * clear half first; an allocation that does not need clear memory gets pages of the clear
- * half.
+ * One half of VRAM is clear, the other half is dirty. Catches: an allocation that needs clear
+ * memory does not get pages of the clear half first; an allocation that does not need clear memory
+ * gets pages of the clear half.
  */
 static void place_clear_first(struct kunit *test)
 {
@@ -247,7 +250,7 @@ static void place_clear_first(struct kunit *test)
 	place_free(s, half[0], true);
 	place_free(s, half[1], false);
 
-	/* A kernel BO does not need cleared memory. */
+	/* A kernel BO does not need clear memory, so it gets pages of the dirty half. */
 	s->mock->bo.base.tbo.type = ttm_bo_type_kernel;
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, VRAM_PAGES / 4, 1,
 					      &anywhere, &res), 0);
@@ -377,7 +380,7 @@ static void place_merge(struct kunit *test)
 	}
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, VRAM_PAGES, 1,
 					      &contiguous, &res), 0);
-	/* At most the wiped half is reported as clear. */
+	/* Only half of the resources were wiped, so at most half of the pages may be clear. */
 	KUNIT_EXPECT_LE(test, known_zero(res), VRAM_PAGES / 2);
 	vgpu_mock_free(s->mock, res);
 }

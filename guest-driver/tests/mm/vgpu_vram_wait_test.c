@@ -2,8 +2,8 @@
 /*
  * Test vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c). An allocation that has found no VRAM, and
  * whose caller may hold reservations, waits in this function. Catches: an allocation fails although
- * the time slice of a BO's owner ends soon; the function waits although no BO can become evictable;
- * the function waits for a reservation; a killed task waits.
+ * a BO becomes evictable soon; the function waits although no BO can become evictable; the function
+ * waits for a reservation; a killed task waits.
  */
 #include <linux/dma-resv.h>
 #include <linux/sched/signal.h>
@@ -100,15 +100,15 @@ static void keep_waits(struct kunit *test)
 	struct dma_resv *resv = m->mock->bo.base.tbo.base.resv;
 
 	/*
-	 * evict_in() returns 0: it is not known when the BO becomes evictable. A wait might never
-	 * end, so the result is -ENOENT. (KFD returns 0 if the BO belongs to the calling process.)
+	 * m->evict_in is 0: it is not known when the BO becomes evictable. A wait might never end,
+	 * so vgpu_vram_mgr_wait_kept() must return -ENOENT at once.
 	 */
 	keep_expect(test, m, -ENOENT);
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
 	/*
-	 * The BO can be evicted, so the function returns 1 after a jiffy, and the caller tries
-	 * again.
+	 * In two cases, vgpu_vram_mgr_wait_kept() returns 1 after a jiffy, and the caller tries
+	 * again: the BO can be evicted; or the BO is reserved, and m->evict_in is 0.
 	 */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);
@@ -120,8 +120,9 @@ static void keep_waits(struct kunit *test)
 }
 
 /*
- * The time slice of the BO's owner ends between the calls of evict_ok() and evict_in(). Catches:
- * vgpu_vram_mgr_wait_kept() returns -ENOENT, although the BO has just become evictable.
+ * The time slice of the BO's owner ends after evict_ok() has returned false. So evict_in() then
+ * returns 0. Catches: vgpu_vram_mgr_wait_kept() returns -ENOENT, although the BO has just become
+ * evictable.
  */
 static void keep_ends(struct kunit *test)
 {
@@ -133,8 +134,9 @@ static void keep_ends(struct kunit *test)
 }
 
 /*
- * VRAM was freed after an allocation had failed. Catches: vgpu_vram_mgr_wait_kept() waits for the
- * time that evict_in() returns. (A jiffy is enough, because the caller can try again.)
+ * VRAM was freed before the call of vgpu_vram_mgr_wait_kept(), but after the caller had read the
+ * number of frees. Catches: vgpu_vram_mgr_wait_kept() waits for m->evict_in jiffies. (It must wait
+ * for one jiffy only, and return 1, so that the caller tries again.)
  */
 static void keep_freed(struct kunit *test)
 {

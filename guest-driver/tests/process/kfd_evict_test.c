@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work is
- * queued after queue_lock was dropped; restore_work is queued for a process that is not resident; a
- * process blocks the restore of another process; the eviction fence signals only at the end of the
+ * queued without queue_lock; restore_work is queued for a process that is not resident; a process
+ * blocks the restore of another process; the eviction fence signals only at the end of the
  * process's time slice.
  */
 #include <linux/dma-fence.h>
@@ -21,8 +21,8 @@
 /* Number of processes that are restored at a time (KFD_RESTORE_ACTIVE). */
 #define RESTORE_SLOTS		3u
 /*
- * Value of amdkfd_process_info.restore_busy. If the value is at least KFD_RESTORE_BUSY,
- * restore_work waits for kfd_process.mutex. Otherwise restore_work only tries to lock the mutex.
+ * Value for amdkfd_process_info.restore_busy, above KFD_RESTORE_BUSY. So restore_work sleeps until
+ * it gets kfd_process.mutex. (Below KFD_RESTORE_BUSY, restore_work only tries to lock the mutex.)
  */
 #define RESTORE_BUSY		1000u
 #define RESTORE_TIMEOUT_US	(10 * USEC_PER_SEC)
@@ -134,8 +134,8 @@ static void evict_after_release(struct kunit *test)
 }
 
 /*
- * Make a process resident and evict it; restore_work starts immediately. Returns with
- * kfd_process.mutex held, with lockdep subclass @subclass.
+ * Make a process resident and evict it. Returns with kfd_process.mutex held, with lockdep subclass
+ * @subclass. restore_work starts without delay, and waits for this mutex.
  */
 static struct evict_mock *evict_mock_evicted(struct kunit *test, unsigned int subclass)
 {

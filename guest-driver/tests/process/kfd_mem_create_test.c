@@ -28,9 +28,9 @@
 
 #define CREATE_BOS	20u
 /*
- * Number of calls of create_lets_go() that return false before a call returns true. An allocation
- * is tried at least 16 times (KGD_MEM_CREATE_TRIES). Each try that fails calls create_lets_go() at
- * least once, so a later try succeeds.
+ * Number of calls of create_lets_go() that refuse an eviction before a call allows it. Each failed
+ * try of an allocation calls create_lets_go() at least once. An allocation is tried at least 16
+ * times (KGD_MEM_CREATE_TRIES), more often than create_lets_go() refuses, so it succeeds.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -121,8 +121,8 @@ static int create_move(struct ttm_buffer_object *tbo, bool evict,
 	if (m->n_moved < ARRAY_SIZE(m->moved))
 		m->moved[m->n_moved++] = to_vgpu_bo(tbo);
 	/*
-	 * An owner with vacate() moves the content of its BO in vacate(). Call the driver's move
-	 * function for such a BO, because that function calls vacate().
+	 * If the BO's owner has vacate(), call the driver's move function, which lets vacate() move
+	 * the content.
 	 */
 	if (ops && ops->vacate)
 		return vgpu_ttm_funcs.move(tbo, evict, ctx, new, hop);
@@ -154,8 +154,9 @@ static int create_holder(void *arg)
 
 /*
  * Replaces alloc() of the VRAM manager. TTM calls this function twice in each try to create a BO:
- * first for free VRAM, then with eviction. The first call counts the try, makes the holder take the
- * reservations, and waits until the holder has them.
+ * first for free VRAM, then with eviction. In each try, the first of the two calls counts the try,
+ * tells the thread m->holder to take the reservations of all m->bo, and waits until the thread has
+ * done so.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -173,9 +174,9 @@ static int create_alloc(struct ttm_resource_manager *man,
 }
 
 /*
- * Replaces release_notify(). If the released BO has no memory, a try to create this BO has failed
- * and is now over. Then tell the thread m->holder, which holds the reservations of all m->bo during
- * each try, to drop these reservations.
+ * Replaces release_notify(). The release of a BO without memory ends a failed try to create this
+ * BO. In this case, tell the thread m->holder to drop the reservations of all m->bo, which the
+ * thread holds during each try.
  */
 static void create_release(struct ttm_buffer_object *tbo)
 {
@@ -268,7 +269,7 @@ static void create_init_ttm(struct kunit *test, struct create_mock *m)
 							m), 0);
 }
 
-/* Fill VRAM with @n BOs of @size bytes and a pinned BO. */
+/* Fill VRAM: create @n BOs of @size bytes each, and give the rest to one pinned BO. */
 static void create_fill(struct kunit *test, struct create_mock *m, unsigned int n,
 			u64 size, enum ttm_bo_type type)
 {
@@ -374,9 +375,9 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 
 /*
  * Another thread reserves the only BO before every try, and drops the reservation after the try.
- * Catches: after a failed try, the allocation waits for the reservation and takes it, but drops the
- * reservation before it evicts the BO. With this bug, the other thread has reserved the BO again at
- * the next try. So every try finds the BO reserved, and the allocation fails.
+ * Catches: after a failed try, the allocation takes the reservation, but drops it before it evicts
+ * the BO. (At the next try, the other thread has reserved the BO again, so every try fails. The
+ * allocation must evict the BO while it holds the reservation.)
  */
 static void create_held(struct kunit *test)
 {
@@ -391,7 +392,7 @@ static void create_held(struct kunit *test)
 
 /*
  * Two BOs are reserved, and the owner of the first BO refuses the eviction of this BO. Catches: an
- * allocation waits only for the reservation of the first BO.
+ * allocation waits only for the reservation of the first BO. (It must evict the second BO.)
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -406,9 +407,8 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * The number of reserved BOs is larger than the number of tries of an allocation. The
- * allocation needs the VRAM of all these BOs. Catches: an allocation evicts only one BO for
- * each try.
+ * Another thread reserves CREATE_BOS BOs before every try. The allocation needs the VRAM of all
+ * these BOs. Catches: the allocation fails, although it can evict the BOs between two tries.
  */
 static void create_held_many(struct kunit *test)
 {
@@ -549,8 +549,8 @@ static void validate_order(struct kunit *test)
 
 /*
  * The move of the second of three BOs fails. Catches: the error is lost; the third BO is moved
- * after the error; BOs stay reserved; the process stays resident without queues, so that its BOs
- * cannot be evicted.
+ * after the error; BOs stay reserved; the process counts as resident after the error. (Then a later
+ * kfd_process_make_resident() would move no BO.)
  */
 static void validate_fails(struct kunit *test)
 {

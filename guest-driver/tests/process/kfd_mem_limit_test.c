@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare process/kfd_mem_limit.c with a sum that is recomputed at each step. Catches: memory
- * is reserved twice; a failed reservation changes a count; system memory stays reserved after a
- * GPU is removed.
+ * Compare process/kfd_mem_limit.c with a sum that is recomputed at each step. Catches: one
+ * reservation is counted twice; a failed reservation changes a count; system memory stays reserved
+ * after a GPU is removed.
  *
  * The test uses the module's counters, so no process may use KFD while the test runs.
  */
@@ -60,7 +60,10 @@ static void limit_gtt(struct kunit *test)
 	kfd_mem_limit_unreserve(node->vdev, GTT, m->limit);
 }
 
-/* Check that reservations of VRAM beyond the size of VRAM are counted as system memory. */
+/*
+ * Check that a single reservation larger than VRAM fails. Check that if the reservations in VRAM
+ * together are larger than VRAM, the excess is counted as system memory.
+ */
 static void limit_vram(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);
@@ -138,7 +141,7 @@ static void limit_random(struct kunit *test)
 	u64 ballast;
 
 	KUNIT_ASSERT_NOT_NULL(test, bo);
-	/* Leave only as much system memory as two GPUs have VRAM, so that the limit is reached. */
+	/* Leave only 2 * VGPU_MOCK_VRAM bytes of system memory, so that the BOs reach the limit. */
 	ballast = m->limit - 2 * VGPU_MOCK_VRAM;
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(&m->node[0], GTT, ballast),
 			0);

@@ -37,8 +37,9 @@ static void timeslice_off(struct kunit *test)
 }
 
 /*
- * Check that the memory of a process is not evicted while the process is restored, except that
- * after some time an allocation may evict the process's BOs from VRAM.
+ * Check that the memory of a process is not evicted while the process is restored. There is one
+ * exception: after a limited time, an allocation may evict the process's BOs from VRAM if the
+ * allocation is not for the restore of another process.
  */
 static void timeslice_restoring(struct kunit *test)
 {
@@ -56,8 +57,9 @@ static void timeslice_restoring(struct kunit *test)
 }
 
 /*
- * Check that after a failed restore, the next restore has more time, up to a limit, and that a
- * successful restore resets the time.
+ * During a restore, allocations spare the process's BOs in VRAM for a time (kfd_timeslice_left()).
+ * Check that this time grows with each failed restore, up to a limit, and that a successful restore
+ * resets the time.
  */
 static void timeslice_restore_fails(struct kunit *test)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test with simulated time how often reset/vgpu_reset.c resets a device. Catches: resets with
- * long times between them add up, so that the third one gives the device up; a device that
- * fails again soon after each reset is reset without limit; a device that was given up is reset
- * again.
+ * Test with simulated time how often reset/vgpu_reset.c resets a device. Catches: resets count as
+ * consecutive although long times pass between them, so that the driver gives the device up instead
+ * of resetting it a third time; a device that fails again soon after each reset is reset without
+ * limit; a device that was given up is reset again.
  */
 #include <kunit/test.h>
 

@@ -285,11 +285,11 @@ static bool attr_all_reach(const struct attr_mock *m,
  * - A fault of a GPU without access is denied.
  * - Memory moves to the preferred location if the faulting GPU can reach this location, otherwise
  *   to the location that the policy chooses.
- * - Memory does not move if the range stays mapped and another GPU with access cannot reach the
- *   new location.
+ * - Memory does not move if attr_stays() is true (XNACK is off, or the range has the flag
+ *   GPU_ALWAYS_MAPPED) and another GPU with access cannot reach the new location.
  *
- * Other rules do not apply in this test, because no GPU has pulled the memory before, and VRAM has
- * free space.
+ * The test records no migration by svm_policy_pulled(), and VRAM has free space. So the two rules
+ * of svm_policy.c against moves back and forth do not apply.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -340,9 +340,9 @@ static void policy_fault(struct kunit *test)
  * @pages: length of the range; its granularity is 512 pages
  * @faults: one character for each step: number of the GPU that faults; 'T' if a long time passes;
  *          'F' if VRAM of GPU 0 is full from this step on
- * @want: one character for the expected decision on each fault. '0' or '1': migrate memory to the
- *        VRAM of this GPU, even if the memory is there already. 's': migrate memory to system
- *        memory. '.': migrate nothing. 'x': deny the fault
+ * @want: one character for the expected decision on each fault ('T' and 'F' in @faults have none).
+ *        '0' or '1': migrate memory to the VRAM of this GPU, even if the memory is there already.
+ *        's': migrate memory to system memory. '.': migrate nothing. 'x': deny the fault
  */
 struct policy_case {
 	enum svm_policy policy;
@@ -367,10 +367,14 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "01T0T1", "0101" },
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
-	/* A GPU with ACCESS_IN_PLACE does not pull memory that it can reach. */
+	/*
+	 * A fault of a GPU with ACCESS_IN_PLACE does not pull memory to this GPU. But if the GPU
+	 * cannot reach the memory (second row), its fault takes the memory away from GPU 0, and the
+	 * memory does not move back to GPU 0.
+	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
-	/* Memory moves to the preferred location, if the GPUs can reach it. */
+	/* Memory moves to the preferred location if the GPU that faults can reach this location. */
 	{ AMDGPU, "aa", true, 0, UNDEFINED, 4096, "01", "ss" },
 	{ AMDGPU, "ii", true, 0, GPU_ID(0), 4096, "01", "ss" },
 	{ AMDGPU, "aa", true, GPU_ID(1), UNDEFINED, 4096, "0101", "1111" },
@@ -378,8 +382,9 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 	/*
-	 * If VRAM is full, a move to VRAM evicts other memory. So only every second fault moves
-	 * memory. Otherwise two pages that are needed together could evict each other without end.
+	 * VRAM of GPU 0 is full after 'F', so a move to this VRAM evicts other memory. Only every
+	 * second fault of GPU 0 moves memory. Otherwise two pages that are needed together could
+	 * evict each other without end.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
@@ -397,20 +402,22 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0000100", "......0" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000001111111111",
 	  "....0.........1" },
-	/* The lead of a GPU is bounded, however many faults it alone has had. */
+	/* The number of faults by which a GPU is ahead (svm_range.lead) is at most 8. */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
 	/*
-	 * A GPU with ACCESS_IN_PLACE does not pull memory, but its faults reduce the other
-	 * GPU's lead.
+	 * A GPU with ACCESS_IN_PLACE does not pull memory, but its faults are counted: after two of
+	 * them, GPU 0 pulls memory at its seventh fault instead of its fifth.
 	 */
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1111111", "......." },
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
 	/*
-	 * A GPU pulls memory at its first fault if the last prefetch went to this GPU. If the range
-	 * is smaller than the granularity, a GPU pulls memory when it has had more faults than all
-	 * other GPUs together.
+	 * A GPU with ACCESS pulls memory earlier in two cases:
+	 * - The last prefetch went to this GPU: the GPU pulls memory at its first fault.
+	 * - The range has fewer pages than the granularity (512): the GPU pulls memory when it has
+	 *   had more faults than all other GPUs together.
+	 * A preferred location takes precedence (last two rows).
 	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
 	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
@@ -424,10 +431,10 @@ static const struct policy_case policy_table[] = {
 
 /*
  * Record a pull by svm_policy_pulled(). A pull counts as recent until the time svm_pull.until.
- * Return true if svm_policy_pulled() has set this time at least one second ahead. Before the
- * return, set the time to U64_MAX, because the guest may be stopped for longer than a second
- * between two faults. So the pull counts as recent until the next 'T' in policy_case.faults. ('T'
- * sets the time to 0.)
+ * Return true if svm_policy_pulled() has set this time at least one second ahead.
+ *
+ * The guest may be stopped for longer than a second between two faults. So set the time to U64_MAX,
+ * and the pull counts as recent until the next 'T' in policy_case.faults, which sets the time to 0.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -522,8 +529,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to VRAM that a GPU with ACCESS_IN_PLACE cannot reach; memory of a
- * range that stays mapped is prefetched to VRAM that a GPU with ACCESS cannot reach.
+ * Catches: memory is prefetched to VRAM although a GPU with ACCESS_IN_PLACE cannot reach this VRAM;
+ * if attr_stays() is true, the same for a GPU with ACCESS.
  */
 static void policy_prefetch(struct kunit *test)
 {
@@ -563,8 +570,8 @@ static void policy_prefetch(struct kunit *test)
 }
 
 /*
- * Check that SET_ATTR maps memory immediately for all GPUs with ACCESS_IN_PLACE, and for a GPU
- * with ACCESS if the range stays mapped or if the memory has moved to this GPU.
+ * Check that SET_ATTR maps memory immediately for all GPUs with ACCESS_IN_PLACE. For a GPU with
+ * ACCESS, it must do so only if attr_stays() is true, or if the memory was prefetched to this GPU.
  */
 static void policy_map_now(struct kunit *test)
 {

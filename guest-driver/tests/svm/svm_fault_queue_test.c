@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test svm/svm_fault_queue.c. The test holds the mmap_lock of a process, so that the process's
- * fault worker stalls as in a page-in. Meanwhile other processes have faults. Catches: a fault
- * waits for the stalled worker of another process; a fault queue grows while its worker stalls;
- * a CAM slot is not acknowledged; a CAM slot is acknowledged after a fault of another process
- * has got the slot; a stalled process keeps all CAM slots.
+ * fault worker stalls, as it may do during a page-in. Meanwhile other processes have faults.
+ * Catches: a fault waits for the stalled worker of another process; a fault queue grows while its
+ * worker stalls; a CAM slot is not acknowledged; a CAM slot is acknowledged for an old fault after
+ * a fault of another process has got the slot; a stalled process keeps all CAM slots.
  */
 #include <linux/iopoll.h>
 #include <linux/kref.h>
@@ -34,7 +34,8 @@
 /**
  * struct fault_process - a process on the GPU
  * @p: process
- * @pdd: state of @p on the GPU; evicted is 1 from the start, so that a restore loads no queues
+ * @pdd: state of @p on the GPU. The count pdd.evicted starts at 1, so that it stays above 0 after a
+ *       restore, which then loads no queues
  */
 struct fault_process {
 	struct kfd_process p;
@@ -101,8 +102,8 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
 	/*
-	 * Set the time of the last unmap to the timestamp of the test's retry faults. Only a fault
-	 * that is newer than the last unmap is denied, so none of these faults is denied.
+	 * Set the time of the last unmap to the timestamp of the test's retry faults. A fault that
+	 * is not newer than the last unmap is acknowledged instead of denied.
 	 */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
@@ -212,7 +213,10 @@ static void fault_beside_stalled(struct kunit *test)
 	kfd_pasid_free(nobody);
 }
 
-/* Return true if the worker of the stalled process has taken the first fault from the lists. */
+/*
+ * The stalled process has had only one fault so far. Return true if the process's worker has taken
+ * this fault from the lists.
+ */
 static bool fault_taken(struct fault_mock *m)
 {
 	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
@@ -238,7 +242,8 @@ static void fault_bounded(struct kunit *test)
 					  FAULT_TIMEOUT_US, false, m), 0);
 	/*
 	 * In each round, repeat the faults of slots 0 and 1, as the hardware does until they are
-	 * acknowledged, and raise a new fault with slot 2, as if a reset had freed the slot.
+	 * acknowledged. Also raise a new fault with slot 2 without an acknowledgment of the earlier
+	 * one, as after a reset that has freed the slot.
 	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 0, 1);
@@ -247,15 +252,15 @@ static void fault_bounded(struct kunit *test)
 	}
 	for (i = 0; i < FAULT_NORETRY; i++)
 		fault_put(m, pasid, false, 0, FAULT_RESENT + 3 + i);
-	/* Raise a fault with an invalid slot number. */
+	/* This slot number is too large by one, so the fault is dropped. */
 	fault_put(m, pasid, true, VGPU_RETRY_CAM_SLOTS, 1);
 	spin_lock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&q->pending), 2 + SVM_FAULT_REPORTS);
 	spin_unlock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, m->sn.slots[2].serial, FAULT_RESENT + 2);
 	/*
-	 * The counter includes one fault of each of the three slots, and the fault with the
-	 * invalid slot number.
+	 * The counter includes the first fault of each of the three slots, and the fault with the
+	 * invalid slot number. Faults that repeat or replace a queued fault are not counted.
 	 */
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_RETRY), 4);
 	fault_mock_end(test, m);
@@ -264,8 +269,8 @@ static void fault_bounded(struct kunit *test)
 
 /*
  * A fault waits for the stalled worker of its process. Meanwhile a reset frees the fault's CAM
- * slot, and a fault of another process gets the slot. Catches: the slot is acknowledged again, for
- * the fault that waited.
+ * slot, and a fault of another process gets the slot. Catches: the slot is acknowledged twice, once
+ * for the new fault and once for the fault that waited.
  */
 static void fault_slot_reused(struct kunit *test)
 {
@@ -306,9 +311,9 @@ static void fault_cam_full(struct kunit *test)
 			read_poll_timeout(fault_acks, now, now == VGPU_RETRY_CAM_SLOTS,
 					  USEC_PER_MSEC, FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * All slots are acknowledged. The worker of m->stalled still waits for mmap_lock and has
-	 * acknowledged none, so cam_work has acknowledged all. Wait for the end of cam_work,
-	 * because cam_work counts the stall in VGPU_STAT_CAM_STALLS after the acknowledgments.
+	 * cam_work has acknowledged all slots, because the worker of m->stalled still waits for
+	 * mmap_lock. After the acknowledgments, cam_work counts the stall in VGPU_STAT_CAM_STALLS.
+	 * So wait for the end of cam_work.
 	 */
 	flush_delayed_work(&m->sn.cam_work);
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 2);

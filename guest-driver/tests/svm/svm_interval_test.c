@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare svm_window() and the unmap log (svm/svm_interval.c) with page-by-page maps. Catches:
- * a bound is off by one; a join of intervals loses or adds pages; wrapped timestamps are
- * ordered wrongly.
+ * Compare the results of svm_window() and the unmap log (svm/svm_interval.c) with the expected
+ * pages, page by page. Catches: a bound is off by one; a join of intervals loses or adds pages;
+ * wrapped timestamps are ordered wrongly.
  */
 #include "svm/svm_interval.c"
 #include "tests/lib/vgpu_mock.h"
@@ -77,8 +77,8 @@ static bool svm_log_has(const struct svm_unmap_log *log, unsigned long page)
 }
 
 /*
- * Check that an exact log has exactly the pages that were added, and that an inexact log has
- * one interval from the first to the last of these pages.
+ * Check that a log that has not overflowed (exact) has exactly the pages that were added, and that
+ * a log that has overflowed (inexact) has one interval from the first to the last of these pages.
  */
 static void svm_test_unmap_log(struct kunit *test)
 {

@@ -5,8 +5,8 @@
  * reports success; the page is freed in spite of the reference.
  *
  * Test CPU faults on a page that another fault is moving (svm/migrate/svm_migrate.c). Catches:
- * a fault keeps its page reference, so that the page cannot move; a fault changes vmf->page, or
- * returns without the reference that do_swap_page() drops.
+ * a fault keeps its page reference, so that the page cannot move; a fault returns without a page
+ * reference, or changes vmf->page. (do_swap_page() then drops a reference to vmf->page.)
  *
  * Test the owner and the location of pages in VRAM of several GPUs (svm/migrate/svm_hive.c). Two of
  * the GPUs are in the same hive, the others in another hive or in none. Catches: HMM returns a page
@@ -53,8 +53,9 @@ static void stuck_fini(void *arg)
 }
 
 /*
- * Create a page in use. The page's BO has an additional reference, so that the BO is not freed. The
- * GPU is node @node of @hive, or in no hive if @hive is 0.
+ * Create a GPU with one page of VRAM in use. The page is locked. The page's BO has an additional
+ * reference, so that the BO is not freed. The GPU is node @node of hive @hive. If @hive is 0, the
+ * GPU is in no hive.
  */
 static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 					unsigned int node)
@@ -193,7 +194,10 @@ static void stuck_wanted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 1);
 	put_page(m->page);
-	/* Now only the migration has a reference to the BO. */
+	/*
+	 * No page is in use any more, so svm_bo_evict_ok() returns true. A migration still has a
+	 * reference to the BO, so svm_bo_vacate() returns false.
+	 */
 	stuck_vacate(test, m, true, false);
 	/* VRAM has lost its contents, so an eviction must not migrate them to system memory. */
 	atomic_inc(&m->mock->vdev.hw->vram_epoch);
@@ -229,8 +233,8 @@ static int touch_main(void *arg)
 }
 
 /*
- * Start a thread in svm_migrate_to_ram(), with a page reference like that of do_swap_page().
- * The caller drops this reference at the end.
+ * Take a reference to @page, as do_swap_page() does, and start a thread that calls
+ * svm_migrate_to_ram(). The caller of touch_start() drops this reference at the end of the test.
  */
 static struct touch_thread *touch_start(struct kunit *test, struct page *page)
 {
@@ -265,8 +269,8 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 }
 
 /*
- * Check that the other faults of a page drop their page references while one fault moves the
- * page, and get the references back when the moving fault ends.
+ * While one fault moves a page, later faults of the page wait. Check that the waiting faults drop
+ * their page references, and get the references back when the first fault ends.
  */
 static void touch_lends(struct kunit *test)
 {
@@ -295,8 +299,9 @@ static void touch_lends(struct kunit *test)
 
 /*
  * Two threads have dropped their page references, and wait until another fault has moved the page.
- * One of the threads is killed. Check that the reference of this thread is taken again exactly
- * once: when the thread is killed, and not a second time when the move ends.
+ * One of the threads is killed. Check that the killed thread gets its reference back at once.
+ * Check that svm_touch_end(), which takes a reference for the other thread, does not take another
+ * reference for the killed thread.
  */
 static void touch_killed(struct kunit *test)
 {
@@ -378,9 +383,9 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 }
 
 /*
- * Check the location (enum svm_place) of four pages. Three pages are in VRAM: of node 3 of a hive,
- * of node 1 of this hive, and of a GPU without a hive. The fourth page is in system memory. The
- * accessing GPU is node 3 or node 1.
+ * Check the location (enum svm_place) of four pages, for accesses by node 3 (@high) and by node 1
+ * (@low) of a hive. Three pages are in VRAM: one page of each node, and one page of a GPU without a
+ * hive. The fourth page is in system memory.
  */
 static void peer_places(struct kunit *test)
 {
@@ -421,8 +426,8 @@ static void peer_places(struct kunit *test)
 	peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
 
 	/*
-	 * The VRAM of node 1 is lost. With node 1 as the accessing GPU, the page of node 3 is not
-	 * lost, and the page of node 1 is lost.
+	 * The VRAM of node 1 (@low) is lost. With node 1 as the accessing GPU, the page of node 3
+	 * (@high) is not lost, and the page of node 1 is lost.
 	 */
 	atomic_inc(&low->mock->vdev.hw->vram_epoch);
 	view = (struct svm_view) { .node = &low->node };

@@ -74,7 +74,7 @@ static void pt_mock_unlock(struct vgpu_pt *pt)
 	to_pt_mock(pt)->locked = false;
 }
 
-/* Count the call, and let the CPU write the entries. */
+/* Count the call. Return false, so that the caller writes the entries by the CPU. */
 static bool pt_mock_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 			  unsigned int index, unsigned int n, u64 value, u64 step)
 {
@@ -288,7 +288,7 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 
 /*
  * Write and clear random parts of the window, without fragments (max_frag is 0), as SVM does.
- * BOs are mapped and unmapped as a whole: see pt_whole().
+ * pt_whole() tests mappings with fragments.
  */
 static void pt_random(struct kunit *test, u64 first)
 {
@@ -310,7 +310,10 @@ static void pt_random(struct kunit *test, u64 first)
 			   VGPU_PAGE_SHIFT;
 		u64 flags = prandom_u32_state(&rnd) & 1 ? RW : RO;
 
-		/* Align the memory of half of the spans so that parts of them can become leaves. */
+		/*
+		 * Align the memory of a random half of the spans, so that parts of these spans can
+		 * become leaves.
+		 */
 		if (prandom_u32_state(&rnd) & 1)
 			addr = ALIGN_DOWN(addr, SZ_2M) +
 			       ((first + i) << VGPU_PAGE_SHIFT & (SZ_2M - 1));
@@ -350,7 +353,11 @@ static void pt_random_top(struct kunit *test)
 	pt_random(test, BIT_ULL(36) - WINDOW);
 }
 
-/* Use mappings with fragments. Each mapping is written and cleared as a whole, as for BOs. */
+/*
+ * Write and clear random mappings with fragments. Each mapping is cleared only as a whole, because
+ * a clear of one part would leave wrong fragments in the other part. pt_check() checks the
+ * translations and the fragments.
+ */
 static void pt_whole(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 512);
@@ -391,11 +398,11 @@ static void pt_whole(struct kunit *test)
 
 /*
  * Map a leaf. Then split the leaf: map other memory at all its pages except the first and the last.
- * The number of a page in the leaf and its number in this memory agree only in their lowest @shift
- * bits. So no aligned block of more than 2^shift pages has memory of the same alignment.
- * Catches: a step takes more writes than vgpu_pt_ops.room() has made space for, so that a job of
- * SDMA packets loses entries; a fragment is larger than the alignment of its pages or of its
- * memory.
+ * Page p of the leaf gets the memory at SZ_8M plus p + 2^shift pages. So if an aligned block has
+ * more than 2^shift pages, the block's memory is not aligned to the size of the block, and the
+ * block cannot be a fragment. Catches: the step takes more than VGPU_PT_STEP_WRITES writes, for
+ * which vgpu_pt_ops.room() makes space, so that a job of SDMA packets loses entries; a fragment is
+ * larger than the alignment of its pages or of its memory.
  */
 static void pt_misaligned(struct kunit *test)
 {
@@ -412,7 +419,10 @@ static void pt_misaligned(struct kunit *test)
 		pt_do_write(test, m, 0, VGPU_PT_ENTRIES, SZ_16M, RO, VGPU_PT_SHIFT);
 		pt_do_write(test, m, 1, n, memory, RW, VGPU_PT_SHIFT);
 		pt_check(test, m, all);
-		/* No aligned block of 256 pages lies in the span. */
+		/*
+		 * The second write covers pages 1 to 510, which contain no aligned block of 256
+		 * pages. So the fragment of page 256 has at most 128 pages.
+		 */
 		KUNIT_EXPECT_EQ(test, all[VGPU_PT_ENTRIES / 2].frag,
 				min(shift, VGPU_PT_SHIFT - 2));
 	}
@@ -444,7 +454,7 @@ static void pt_leaf_split(struct kunit *test)
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 511, 2, VGPU_PTE_NORETRY);
 	pt_check(test, m, all);
-	/* A write of the whole span makes a leaf again. */
+	/* A write of all 1024 pages makes two leaves again. */
 	pt_do_write(test, m, 0, 1024, SZ_16M, RO, 0);
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 0, 1024, 0);
@@ -516,7 +526,8 @@ static void pt_rebuild(struct kunit *test)
 	memset(m->want, 0, sizeof(m->want));
 	pt_check(test, m, all);
 	/*
-	 * The rebuild has left no valid entry, so pt_do_write() expects that no flush is requested.
+	 * The rebuild has left no valid entry, and all of m->want is 0. So pt_do_write() expects
+	 * that this write does not request a flush.
 	 */
 	pt_do_write(test, m, 0, 2048, SZ_8M, RW, 9);
 	pt_check(test, m, all);

@@ -94,7 +94,7 @@ static void trim_keeps_mapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* Catches: the PTB below a 2 MiB leaf is freed. (A later split of the leaf needs this PTB.) */
+/* Catches: the empty PTB of a 2 MiB leaf is freed. (A later split of the leaf needs this PTB.) */
 static void trim_keeps_behind_leaf(struct kunit *test)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, n;

@@ -15,12 +15,12 @@ enum cut_by {
 };
 
 /**
- * struct cut_case - pages that are unmapped from a mapping of all pages of BO 0
+ * struct cut_case - pages that are unmapped from a mapping of VM_MOCK_BO_PAGES pages
  * @name: printed if the case fails
  * @by: function that unmaps the pages
- * @first: first page
- * @pages: number of pages
- * @prt: true if the mapping is a PRT mapping, which has no BO
+ * @first: first page to unmap
+ * @pages: number of pages to unmap
+ * @prt: true for a PRT mapping, false for a mapping of BO 0
  */
 struct cut_case {
 	const char *name;
@@ -35,7 +35,8 @@ struct cut_case {
  * @first: first page that is unmapped
  * @last: last page that is unmapped
  * @writes: number of writes
- * @late: number of writes while @first or @last could be claimed for an SVM range
+ * @late: number of writes that come too late: a fault could already claim @first or @last for an
+ *        SVM range (cut_is_free())
  */
 struct cut_watch {
 	u64 first;
@@ -46,7 +47,7 @@ struct cut_watch {
 
 /*
  * Pages 87 to 598 of the window are a 2 MiB leaf. A cut inside this range splits the leaf, and
- * the entries on both sides are written again.
+ * vbo_mend() writes the leaf's entries before and after the cut again.
  */
 static const struct cut_case cuts[] = {
 	{ "head", CUT_CLEAR, 0, 100 },
@@ -70,7 +71,7 @@ static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 	       !interval_tree_iter_first(&vm->bos, page, page);
 }
 
-/* Replaces vgpu_pt_ops.write while a case unmaps its pages, and counts the writes. */
+/* Replaces vgpu_pt_ops.write while a case unmaps its pages. Counts all writes and the late ones. */
 static bool cut_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step)
 {

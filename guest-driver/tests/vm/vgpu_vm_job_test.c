@@ -30,7 +30,10 @@ static u64 dw64(const u32 *dw)
 	return dw[0] | (u64)dw[1] << 32;
 }
 
-/* Run the packet at @dw on the entries @out. Returns the packet's length in dwords. */
+/*
+ * Interpret the packet at @dw. @out is the memory that the packet writes, from MC address AT on.
+ * Returns the packet's length in dwords.
+ */
 static unsigned int job_packet(struct kunit *test, const u32 *dw, u64 *out)
 {
 	u64 i, n, at = (dw64(dw + 1) - AT) / sizeof(u64);
@@ -100,8 +103,8 @@ static void job_random(struct kunit *test)
 }
 
 /*
- * Catches: entries with scattered addresses take more than 8 bytes each plus 5 % for packet
- * headers.
+ * Catches: the packets for entries with scattered addresses are longer than the entries (8 bytes
+ * for each entry) plus 5 % for packet headers.
  */
 static void job_bytes_scattered(struct kunit *test)
 {
@@ -130,8 +133,8 @@ static void job_bytes_run(struct kunit *test)
 }
 
 /*
- * Catches: data is appended to a packet that is not the last one; data is appended to a packet
- * although the entries of this packet do not end at the address of the data.
+ * Catches: an entry is appended to a packet that is not the last one; an entry is appended to a
+ * packet although the entry's address does not follow the last entry of this packet.
  */
 static void job_gap(struct kunit *test)
 {
@@ -157,8 +160,8 @@ static void job_gap(struct kunit *test)
 }
 
 /*
- * Catches: vgpu_vm_job_full() returns false, although the job has no space for the largest writes
- * of one more step.
+ * Catches: vgpu_vm_job_full() returns false, although the job has no space for one more step of
+ * VGPU_PT_STEP_WRITES writes, each of the largest size (VGPU_VM_WRITE_DWORDS).
  */
 static void job_room(struct kunit *test)
 {

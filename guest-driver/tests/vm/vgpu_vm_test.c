@@ -149,8 +149,8 @@ static void vm_cut_leaf_sdma(struct kunit *test)
 }
 
 /*
- * Map the window to the memory at @addr in spans of @len pages. Returns the number of bytes
- * that the page-table update took (VGPU_STAT_PT_BYTES).
+ * Map all pages of the mock's window to the memory at @addr, in spans of @len pages. Returns the
+ * number of bytes that the page-table update took (VGPU_STAT_PT_BYTES).
  */
 static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 			  unsigned int len)
@@ -190,7 +190,11 @@ static void vm_spans_sdma(struct kunit *test)
 {
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
-	/* With this alignment of the memory, no span can become a leaf. */
+	/*
+	 * Address of the memory. Apart from multiples of 1 GiB, the memory is mapped one page below
+	 * its own address. So the two addresses are never both aligned to 2 MiB, and no span can
+	 * become a leaf.
+	 */
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;
 
@@ -244,8 +248,8 @@ static void vm_bad_ranges(struct kunit *test)
 }
 
 /*
- * Catches: without memory for tables, a mapping does not fail with -ENOMEM, or its addresses
- * stay occupied.
+ * Let the allocation of tables fail. Catches: the creation of a mapping does not return -ENOMEM;
+ * the addresses of the failed mapping stay occupied.
  */
 static void vm_no_memory(struct kunit *test)
 {
@@ -293,7 +297,7 @@ static void vm_flush_once(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Catches: a clear of PRT entries does not flush the TLB. (The TLB may hold PRT entries.) */
+/* Catches: PRT entries are cleared without a TLB flush. (The TLB may hold PRT entries.) */
 static void vm_prt_entries(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -370,9 +374,9 @@ static DEFINE_SPINLOCK(mock_fence_lock);
 
 /*
  * Catches: the fence of vgpu_vm_last_update() signals before the moves of all mapped BOs have
- * completed; vgpu_vm_update_moved() maps a BO before the move of this BO has completed, although
- * its parameter @idle is false. (Then jobs may run in the address space. A job could then read the
- * BO's new memory before the move has filled this memory.)
+ * completed; with @idle false, vgpu_vm_update_moved() maps a BO before the move of this BO has
+ * completed. (If @idle is false, jobs may run in the address space. Such a job could read the BO's
+ * new memory before the move has filled this memory.)
  */
 static void vm_last_update(struct kunit *test)
 {
@@ -401,7 +405,7 @@ static void vm_last_update(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(last));
 	dma_fence_put(last);
 
-	/* While a job may run, an update does not map BOs whose contents are not ready. */
+	/* @idle is false: jobs may run, so the update maps no BO whose move has not completed. */
 	vgpu_vm_update_moved(&m->vm.base, NULL, false);
 	for (i = 0; i < ARRAY_SIZE(moves); i++)
 		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST +
@@ -510,9 +514,9 @@ static void vm_deny(struct kunit *test)
 }
 
 /**
- * struct vm_jobs - jobs of an address space whose device is unplugged
+ * struct vm_jobs - counter of the waits for jobs of an address space
  * @m: address space
- * @waits: number of calls of vgpu_vm_manager.wait_jobs()
+ * @waits: number of calls of vgpu_vm_manager.wait_jobs() for @m
  */
 static struct vm_jobs {
 	struct vm_mock *m;
