@@ -29,11 +29,12 @@
 #define AQL_AMD_PM4_IB			1
 #define AQL_AMD_BARRIER_VALUE		2
 
-#define AQL_COMPLETION_SIGNAL		14	/* address of the signal; 0: no signal */
+/* Dword offset of the address of the completion signal. Address 0: no signal. */
+#define AQL_COMPLETION_SIGNAL		14
 
 /* Number of signals in a BARRIER_AND or BARRIER_OR packet. */
 #define AQL_BARRIER_SIGNALS		5
-/* Offset of the address of signal i in BARRIER_AND and BARRIER_OR. */
+/* Dword offset of the address of signal i in BARRIER_AND and BARRIER_OR. */
 #define AQL_BARRIER_SIGNAL(i)		(2 + 2 * (i))
 
 /*
@@ -45,9 +46,10 @@
 /* Signed comparison. 0: ==, 1: !=, 2: <, 3: >=. */
 #define AQL_VALUE_COND			8
 
-/* AQL_AMD_PM4_IB: offset of the INDIRECT_BUFFER packet in the AQL packet. */
+/* AQL_AMD_PM4_IB: dword offset of the INDIRECT_BUFFER packet in the AQL packet. */
 #define AQL_PM4_IB_PACKET		1
 
+/* Byte offsets in a signal. */
 #define AMD_SIGNAL_VALUE		8
 #define AMD_SIGNAL_EVENT_MAILBOX_PTR	16
 #define AMD_SIGNAL_EVENT_ID		24

@@ -49,15 +49,16 @@
 
 /*
  * Doorbells of the MECs: byte offsets of the first and the last one in a page
- * of BAR 2. Only the low 12 bits of a doorbell's offset are compared.
+ * of BAR 2. OFFSET is compared with the low 12 bits of a doorbell's offset; the
+ * higher bits of the doorbell's offset are ignored.
  */
 #define CP_MEC_DOORBELL_RANGE_LOWER	(GC_BASE + 0x105c)
 #define CP_MEC_DOORBELL_RANGE_UPPER	(GC_BASE + 0x105d)
 #define CP_MEC_DOORBELL_RANGE__OFFSET		0x0ffffffcu
 
 /*
- * If bit n is written as 1, queue n of ME 1 (n = 8 * pipe + queue) reads its
- * write pointer from CP_HQD_PQ_WPTR_POLL_ADDR once.
+ * If bit n is written as 1, queue n % 8 of pipe n / 8 of ME 1 reads its write
+ * pointer from CP_HQD_PQ_WPTR_POLL_ADDR once.
  */
 #define CP_PQ_WPTR_POLL_CNTL1		(GC_BASE + 0x1084)
 
@@ -130,7 +131,7 @@
  */
 #define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* progress of the AQL packet */
 #define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR not yet written back */
-/* Used if RPTR equals WPTR. 1: the ring is full; 0: the ring is empty. */
+/* If RPTR equals WPTR, FULL tells a full ring (1) from an empty ring (0). */
 #define CP_HQD_HQ_STATUS1__FULL			0x80000000u
 #define CP_HQD_EOP_BASE_ADDR		0x25
 #define CP_HQD_EOP_BASE_ADDR_HI		0x26
@@ -169,8 +170,10 @@
 #define IH_RING_CP_PIPE			0x03
 #define IH_RING_CP_ME			0x0c
 #define IH_RING_CP_QUEUE		0x70
-/* Fields of data0 in an entry of BAD_OPCODE or PRIV_REG. */
-/* Number of the 64-bit doorbell in the doorbell slice of the process. */
+/*
+ * Fields of data0 in an entry of BAD_OPCODE or PRIV_REG. DOORBELL is the number
+ * of the 64-bit doorbell in the doorbell slice of the process.
+ */
 #define IH_CP_ERROR__DOORBELL		0x000003ffu
 #define IH_CP_ERROR__CODE		0x03fffc00u
 /* Values of IH_CP_ERROR__CODE: KFD_EC_QUEUE_PACKET_* of linux/kfd_ioctl.h. */

@@ -83,7 +83,8 @@
 #define VGPU_WALKER_RANGE		1	/* address is not in START to END of the context */
 #define VGPU_WALKER_PDE			2	/* a directory entry is invalid or malformed */
 #define VGPU_WALKER_TRANSLATE_FURTHER	3	/* not reported by the model */
-#define VGPU_WALKER_NACK		4	/* there is no memory at the PTE's address */
+/* The page, or the table (PTB) with the PTE of the page, is not in memory. */
+#define VGPU_WALKER_NACK		4
 
 /* Values of PERMISSION: the bit that the page-table entry lacks. */
 #define VGPU_PERMISSION_VALID		1u
@@ -157,14 +158,17 @@
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(v)	(0x0eb + 2 * (v))
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(v)	(0x0ec + 2 * (v))
 
-/* Offset >> 24 that the hub subtracts from VRAM addresses in PTEs and PDEs. */
+/*
+ * The hub subtracts an offset from VRAM addresses in PTEs and PDEs. The register
+ * holds this offset >> 24.
+ */
 #define MC_VM_FB_OFFSET			0x12b
-#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* address >> 12 */
-#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d
+#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* address 43:12 */
+#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d	/* address 47:44 */
 #define MC_VM_XGMI_LFB_CNTL		0x138
 #define MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION	0x0000000fu	/* number of this node */
 #define MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION	0x000000f0u	/* number of the last node */
-#define MC_VM_XGMI_LFB_SIZE		0x139	/* bytes per node of the hive >> 24 */
+#define MC_VM_XGMI_LFB_SIZE		0x139	/* (bytes per node of the hive) >> 24 */
 #define MC_VM_FB_LOCATION_BASE		0x140	/* first address >> 24 */
 #define MC_VM_FB_LOCATION_TOP		0x141	/* last address >> 24 */
 #define MC_VM_AGP_TOP			0x142	/* last address >> 24 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt handler block: ring registers, format of interrupt entries, clients
- * and sources.
+ * Interrupt handler block: ring registers, format of interrupt entries, client
+ * ids and source ids.
  *
  * Sources: Linux asic_reg/oss/osssys_4_2_0_{offset,sh_mask}.h, vega20_ih.c,
  * amdgpu_ih.c, soc15_ih_clientid.h. OSSSYS starts at dword 0x10a0 of BAR 5.
@@ -114,13 +114,16 @@
 #define IH_SRC_SDMA_ILLEGAL		225	/* queue stopped; data0: header, data1: EXCEPTION */
 #define IH_SRC_VM_FAULT			0
 /*
- * Only source of client IH_CLIENT_IH. The entry announces new entries in ring
- * IH_DW0__RING, whose write pointer is data0.
+ * Client IH_CLIENT_IH has only this source. Its entry announces new entries in
+ * another ring: field IH_DW0__RING is the number of that ring, and data0 is the
+ * write pointer of that ring.
  */
 #define IH_SRC_RING			0
 
-/* Bits of IH_DW0__RING in a VM fault entry. KFD reads these bits. */
-/* KFD reads this bit as "page not present". The model always sets it. */
+/*
+ * In a VM fault entry, IH_DW0__RING is not a ring number, but has these bits for
+ * KFD. KFD reads VALID as "page not present". The model always sets VALID.
+ */
 #define IH_RING_FAULT_VALID		0x08
 #define IH_RING_FAULT_READ		0x10
 #define IH_RING_FAULT_WRITE		0x20

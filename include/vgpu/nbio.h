@@ -51,9 +51,9 @@
 #define GPU_HDP_FLUSH__SDMA1		0x00000800u
 
 /*
- * Byte offsets in BAR 5 to which the two HDP flush registers are remapped. A
- * write to a remapped register flushes the HDP: HDP_MEM_FLUSH for accesses to
- * memory, HDP_REG_FLUSH for accesses to registers.
+ * Each of these registers holds a byte offset in BAR 5. A write at this offset
+ * flushes the HDP: at the offset in HDP_MEM_FLUSH for accesses to memory, at the
+ * offset in HDP_REG_FLUSH for accesses to registers.
  */
 #define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)

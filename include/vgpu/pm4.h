@@ -66,7 +66,10 @@
 /* WAIT_REG_MEM: header, control, address, reference, mask, interval. */
 #define PM4_WAIT_DW1__FUNCTION		0x00000007u
 #define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
-/* 1: write the register in DW2, then poll the register in DW3. */
+/*
+ * Values of OPERATION. 0: poll memory, or the register at offset DW2. 1: write
+ * the reference to the register at offset DW2, then poll the one at offset DW3.
+ */
 #define PM4_WAIT_DW1__OPERATION		0x000000c0u
 /* Values 0 to 6 of FUNCTION: always, <, <=, ==, !=, >=, >. */
 
@@ -83,7 +86,7 @@
 #define PM4_EVENT__INDEX		0x00000f00u
 
 /* RELEASE_MEM: header, event, selections, address, data, int_ctxid. */
-#define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* 0 or 1: memory */
+#define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* model: 0 and 1 are memory */
 #define PM4_RELEASE_DW2__INT_SEL	0x07000000u
 #define PM4_RELEASE_DW2__DATA_SEL	0xe0000000u
 #define PM4_DATA_NONE			0
@@ -131,8 +134,9 @@
 #define PM4_ENGINE_SDMA1		3
 
 /*
- * UNMAP_QUEUES: header, control, then the PASID of the queues, or the byte
- * offsets of the doorbells of up to four queues.
+ * UNMAP_QUEUES: header, control, four dwords. With PM4_SEL_PASID, the first of
+ * the four is the PASID of the queues. With PM4_SEL_DOORBELLS, the four are the
+ * byte offsets of the doorbells of up to four queues. Otherwise they are unused.
  */
 #define PM4_UNMAP_DW1__ACTION		0x00000003u
 #define PM4_UNMAP_DW1__QUEUE_SEL	0x00000030u
@@ -155,8 +159,8 @@
 #define PM4_QUERY_FENCE_ACK		2
 #define PM4_QUERY_FENCE_INTERRUPT	3
 
-/* INVALIDATE_TLBS: header, then the PASID to invalidate, and the hubs. */
-#define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* also in the MM hub */
+/* INVALIDATE_TLBS: header, control (PASID to invalidate, and hubs). */
+#define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* 1: both hubs, 0: only the GFX hub */
 #define PM4_INVALIDATE_DW1__PASID	0x001fffe0u
 #define PM4_INVALIDATE_DW1__FLUSH_TYPE	0x60000000u
 

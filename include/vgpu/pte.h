@@ -5,12 +5,13 @@
  * Sources: Linux amdgpu_vm.h and gmc_v9_0.c.
  *
  * Addresses have 48 bits, pages 4 KiB. There are four levels of tables, PDB2
- * (the root), PDB1, PDB0 and PTB; each table is one page of 512 entries.
- * "Translate further" is used: the driver programs depth 2 and block size 9,
- * entries of PDB1 have block fragment size 9, and entries of PDB0 have the
- * format of a PTE. An entry of PDB0 with TF points to a PTB; without TF the
- * entry is a leaf of 2 MiB. Leaves in PDB1 (1 GiB) and PDB2 (512 GiB) have
- * VGPU_PDE_PTE.
+ * (the root), PDB1, PDB0 and PTB. Each table is one page of 512 entries.
+ *
+ * "Translate further" is used. The driver programs block size 9 and depth 2
+ * (the levels PDB1 and PDB0). Entries of PDB1 have block fragment size 9.
+ * Entries of PDB0 have the format of a PTE: with TF, such an entry points to a
+ * PTB; without TF, it is a leaf of 2 MiB. Leaves in PDB1 (1 GiB) and PDB2
+ * (512 GiB) have VGPU_PDE_PTE.
  */
 #ifndef VGPU_PTE_H
 #define VGPU_PTE_H

@@ -13,7 +13,7 @@
 #define VGPU_SDMA_H
 
 #define SDMA_NUM_ENGINES		5	/* 2 for general use, 3 for XGMI */
-#define VGPU_NUM_SDMA			2	/* engines 0 and 1, with the kernel's rings */
+#define VGPU_NUM_SDMA			2	/* only engines 0 and 1 have kernel rings */
 #define SDMA_NUM_RLC			8
 
 #define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \
@@ -77,7 +77,8 @@
 #define SDMA_RB_WPTR_HI			0x06
 #define SDMA_RB_WPTR_POLL_CNTL		0x07
 #define SDMA_RB_WPTR_POLL_CNTL__ENABLE		0x00000001u
-#define SDMA_RB_RPTR_ADDR_HI		0x08	/* GPU address in the queue's VMID */
+/* GPU address, in the queue's VMID, to which the engine writes rptr. */
+#define SDMA_RB_RPTR_ADDR_HI		0x08
 #define SDMA_RB_RPTR_ADDR_LO		0x09
 #define SDMA_IB_CNTL			0x0a
 #define SDMA_IB_CNTL__IB_ENABLE			0x00000001u

@@ -74,10 +74,13 @@
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
-/* First dword of the source, and first dword of the destination. */
+/* Index of the first dword of the source, and of that of the destination. */
 #define SDMA_COPY_RECT_SRC_DW		1
 #define SDMA_COPY_RECT_DST_DW		6
-/* Fields of the dword "x and y", in source, destination and size. */
+/*
+ * Fields of these dwords of the source, the destination and the size:
+ * XY: "x, y"; Z: "z, pitch" or "z"; SLICE: "slice pitch".
+ */
 #define SDMA_COPY_RECT_XY__X		0x00003fffu
 #define SDMA_COPY_RECT_XY__Y		0x3fff0000u
 #define SDMA_COPY_RECT_Z__Z		0x000007ffu
@@ -86,7 +89,7 @@
 
 /* WRITE_LINEAR: header, dst lo/hi, number of data dwords - 1, data. */
 #define SDMA_WRITE_LINEAR_DWORDS	4		/* without the data */
-#define SDMA_WRITE_LINEAR_DW3__COUNT	0x000fffffu	/* dwords - 1 */
+#define SDMA_WRITE_LINEAR_DW3__COUNT	0x000fffffu	/* data dwords - 1 */
 
 /*
  * INDIRECT_BUFFER: header (VMID 19:16), base lo/hi, size in dwords, context
@@ -122,8 +125,8 @@
 #define SDMA_POLL_REG_WRITE_DWORDS	4
 
 /*
- * COND_EXE: header, address lo/hi, reference, number of dwords to skip unless
- * the dword in memory equals the reference.
+ * COND_EXE: header, address lo/hi, reference, number of dwords to skip. The
+ * engine skips them if the dword in memory differs from the reference.
  */
 #define SDMA_COND_EXE_DWORDS		5
 #define SDMA_COND_EXE_DW4__COUNT	0x00003fffu

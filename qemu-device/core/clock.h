@@ -6,7 +6,7 @@
 #include "qemu/timer.h"
 #include "vgpu/gmc.h"
 
-/* Length of a tick of the GPU clock in ns. */
+/* ns per tick of the GPU clock; the division has no remainder. */
 #define VGPU_CLOCK_NS   (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)
 
 /**

@@ -54,7 +54,12 @@ static int64_t delay_random_ns(VGPUDelays *d)
     return 1 + delay_random(d) % ((dice ? 100 : 4000) * SCALE_US);
 }
 
-/* Return the delay in ns that is due at @point now, or 0 if none is due. */
+/*
+ * A thread has reached @point: return the time in ns for which it must sleep
+ * there, or 0. If x-delay-point selects @point, the result is POINT_NS, at most
+ * once in POINT_PERIOD_NS. At other points, the result is a random delay, which
+ * is 0 in most cases.
+ */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {
     VGPUDelays *d = &s->delays;

@@ -104,7 +104,7 @@ bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
 bool vgpu_delay_ack(VGPUState *s, bool request);
 
 /**
- * vgpu_delay_window: sleep if a delay is due at VGPU_DELAY_WINDOW
+ * vgpu_delay_window: sleep if a delay is due at the point VGPU_DELAY_WINDOW
  * @s: device
  *
  * Context: any thread. The caller may hold s->lock, which is not dropped.

@@ -48,10 +48,6 @@ static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
     return b;
 }
 
-/*
- * Return the register at @reg, or NULL. Set *@block to the result of
- * regs_find_block(), which sets *@inst and *@off.
- */
 static const VGPUReg *regs_find(const VGPURegs *regs, uint32_t reg,
                                 const VGPUBlock **block, unsigned *inst,
                                 unsigned *off)

@@ -4,12 +4,12 @@
  * in tables of VGPUReg. The functions below find a register by its dword offset
  * in BAR 5, for the register window and for packets that access registers.
  *
- * hw/register.h is not used: its search compares the address with each register
- * of a block in turn, and each register is an object (a hub has 336). A
- * MemoryRegion for each block would serve only the register window. Engines
+ * hw/register.h is not used: it finds a register by a comparison with each
+ * register of a block in turn, and each register is an object (a hub has 336).
+ * A MemoryRegion for each block would serve only the register window. Engines
  * could not use a MemoryRegion, because they read registers without the BQL.
- * PCIE_DATA2 and packets could not use one, because they have the number of a
- * register, not an address.
+ * Nor could PCIE_DATA2 and packets use one, because they name a register by its
+ * dword offset, not by an address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -31,8 +31,8 @@ typedef struct VGPUReg {
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
     /*
      * Called after a write has stored the bits of VGPUReg.mask. @old is the
-     * stored value before the write, @val is the value written. NULL: a write
-     * has no side effect. The caller holds the BQL.
+     * stored value before the write, @val is the complete value that the guest
+     * wrote. NULL: a write has no side effect. The caller holds the BQL.
      */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);
@@ -54,7 +54,7 @@ typedef struct VGPUBlock {
     const VGPUReg *regs;        /* table of @span registers */
     /*
      * Return the array of stored values of an instance. NULL: no register of
-     * the block stores a value, and each register has a read().
+     * the block stores a value. In that case each register must have a read().
      */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*
@@ -89,11 +89,11 @@ typedef struct VGPURegs {
 } VGPURegs;
 
 /**
- * vgpu_regs_init: set the tables of the device's registers
+ * vgpu_regs_init: initialise s->regs
  * @s: device
  * @blocks: blocks of registers, ascending by base and disjoint; not copied
  * @num: number of blocks
- * @is_alias: called if there is no register at an offset: see VGPURegs
+ * @is_alias: value of VGPURegs.is_alias
  *
  * Context: BQL held.
  */

@@ -29,7 +29,10 @@ typedef enum VGPUWait {
     VGPU_WAIT_CAM_FREE,         /* after a retry fault: any free CAM slot */
     /* After a retry fault with the CAM off: next try at VGPUStall.until. */
     VGPU_WAIT_RETRY,
-    /* No wait: the access read an injected memory error, so the queue stops. */
+    /*
+     * The access read an injected memory error. The queue does not wait, but
+     * stops.
+     */
     VGPU_WAIT_POISON,
     VGPU_WAIT_IOMMU,            /* reply of the IOMMU (memory/iommu.c) */
     /* Progress of another queue or host thread; next try at VGPUStall.until. */
@@ -55,15 +58,15 @@ typedef struct VGPUStall {
     uint32_t number;
     /*
      * True if the access waits until VGPUView.iotlb has the reply of the IOMMU.
-     * In that case the other members describe an earlier stall, such as a retry
-     * fault.
+     * Meanwhile the other members keep the description of an earlier stall,
+     * such as a retry fault.
      */
     bool iommu;
     /*
      * Time of the next try in ns. For VGPU_WAIT_POLL and VGPU_WAIT_RETRY the
      * clock is QEMU_CLOCK_VIRTUAL, since the guest can observe these times. For
      * VGPU_WAIT_DEVICE the clock is QEMU_CLOCK_REALTIME, since another host
-     * thread ends the wait.
+     * thread ends the wait, and host threads advance in host time.
      */
     int64_t until;
 } VGPUStall;

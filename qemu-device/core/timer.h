@@ -5,9 +5,10 @@
  * With icount, timer_mod() queues an empty work item for a vCPU, so that the
  * vCPU computes its next deadline again, and signals the vCPU's condition
  * variable. If the caller of timer_mod() does not hold the BQL, a vCPU that is
- * about to wait can miss the signal. QEMU then counts that vCPU as running for
- * ever and does not advance the clock. Therefore these timers repeat the
- * notification in a bottom half, which holds the BQL.
+ * about to wait can miss the signal. The work item then stays in the queue.
+ * While it is there, QEMU counts this vCPU as running, and does not advance the
+ * clock. Therefore these timers also let a bottom half, which holds the BQL,
+ * call qemu_clock_notify(), which queues a work item and signals once more.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_TIMER_H
 #define HW_MISC_VGPU_KFD_CORE_TIMER_H
@@ -17,7 +18,7 @@
 /* Both members are constant from vgpu_timer_init() to vgpu_timer_destroy(). */
 typedef struct VGPUTimer {
     QEMUTimer *timer;
-    QEMUBH *notify_bh;          /* notifies the clock; used with icount only */
+    QEMUBH *notify_bh;          /* calls qemu_clock_notify(); icount only */
 } VGPUTimer;
 
 /**
@@ -50,8 +51,8 @@ void vgpu_timer_destroy(VGPUTimer *t);
 void vgpu_timer_anticipate(VGPUTimer *t, int64_t ns);
 
 /**
- * vgpu_timer_del: stop a timer
- * @t: timer
+ * vgpu_timer_del: disarm a timer
+ * @t: timer; need not be armed
  *
  * Context: BQL held.
  */

@@ -18,24 +18,29 @@
  *
  * Each SDMA engine has a thread, and the MECs share one (queue/scheduler.h).
  * These threads never take the BQL, so that a holder of the BQL may wait for
- * them. Therefore a bottom half sends MSIs, another bottom half calls the IOMMU
- * (queue/iommu-requests.c), and engines access no registers of other devices
- * (memory/phys.c). A thread executes packets with no lock held. Meanwhile
- * worker->current is the queue of the packet, and no other thread accesses
- * VGPUQueue.exec of that queue.
+ * them. They leave work that needs the BQL to bottom halves: one sends MSIs,
+ * another one calls the IOMMU (queue/iommu-requests.c). Engines access no
+ * registers of other devices, which would need the BQL, too (memory/phys.c). A
+ * thread executes packets with no lock held. Meanwhile worker->current is the
+ * queue of the packet, and no other thread accesses VGPUQueue.exec of that
+ * queue.
  *
  * Registers that only store a value are written under the BQL and read by any
  * thread, with qatomic_read(): see vgpu_hub_reg().
  *
- * Each client of a hub has a TLB, which only the client's thread accesses. Each
- * VMID of a hub has a generation, a counter that an invalidation of all pages
- * increments. A TLB entry stores the value of this counter from before the page
- * walk, and is valid only while the counter has this value. An invalidation of
- * a range of pages is added to the hub's log, and a client applies new entries
- * of the log to its TLB before it uses translations again. The client's counter
- * VGPUTlb.access is odd while the client uses translations. An invalidation is
- * acknowledged when each counter that was odd at the start of the invalidation
- * has changed.
+ * Each client of a hub has a TLB, which only the client's thread accesses.
+ *
+ * - Invalidation of all pages: each VMID of a hub has a counter, the
+ *   generation, which the invalidation increments. A TLB entry stores the
+ *   generation from before the page walk. The entry is valid only while the
+ *   VMID still has this generation.
+ * - Invalidation of a range of pages: the range is added to the hub's log. A
+ *   client applies new entries of the log to its TLB before it uses
+ *   translations again.
+ * - Acknowledge: each client has a counter VGPUTlb.access, which is odd while
+ *   the client uses translations. At the start of an invalidation, some of
+ *   these counters are odd. When all of these have changed, the invalidation is
+ *   acknowledged.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
@@ -89,7 +94,7 @@ struct VGPUState {
     char *id;                   /* name in trace events and messages */
     /* Set by a surprise removal. Written under the BQL, read atomically. */
     bool removed;
-    /* Mask of injection kinds that may fire, 1 << kind. Accessed atomically. */
+    /* Bit n: injections of kind n may fire. Accessed atomically. */
     uint32_t inject_armed;
 
     /*

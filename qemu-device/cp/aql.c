@@ -170,8 +170,8 @@ static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 }
 
 /*
- * Complete the packet whose work is done. Continue from q->phase, until the
- * packet is retired or the queue stalls.
+ * Complete the packet whose work is done. The completion has phases: start with
+ * phase q->phase, which is a later one if an earlier call has stalled.
  */
 static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
 {

@@ -45,7 +45,8 @@ void vgpu_cp_alloc(VGPUState *s);
 void vgpu_cp_free(VGPUState *s);
 
 /**
- * vgpu_cp_start: initialise the CP's client and start its thread
+ * vgpu_cp_start: initialise the CP as a client of the GFX hub (VGPUClient), and
+ * start the CP's thread
  * @s: device
  *
  * Context: BQL held.
@@ -72,10 +73,10 @@ void vgpu_cp_destroy(VGPUState *s);
 
 /**
  * vgpu_cp_reset: reset the queues, the scheduler, the masks of SET_RESOURCES,
- * and the SH_MEM registers
+ * the SH_MEM registers, and the captured value of the clock
  * @s: device
  *
- * vgpu_reg_reset() resets the other registers.
+ * vgpu_reg_reset() resets the other registers of the CP.
  *
  * Context: the caller holds the BQL and the CP's worker.
  */

@@ -2,9 +2,9 @@
 /*
  * vgpu-kfd: global wave sync (GWS). The chip has 64 GWS resources. The waves of
  * a dispatch use them to wait for each other. The model has no waves, only the
- * allocation of resources. Each VMID has one range of resources. The scheduler
- * allocates as many resources as the MAP_PROCESS of a process requests, from
- * the mask of SET_RESOURCES. No resource is allocated to two processes.
+ * allocation of resources. Each VMID has one range of resources. A MAP_PROCESS
+ * requests a number of resources for its process. The scheduler allocates these
+ * from the mask of SET_RESOURCES. No resource is allocated to two processes.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
@@ -72,10 +72,10 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Test all GWS state. gws_mask alone is not enough, because a process keeps its
- * resources when SET_RESOURCES removes them from the mask. The registers alone
- * are not enough, because the register of a process with all 64 resources has
- * the reset value.
+ * Return true if any GWS state must be saved. A test of gws_mask alone is not
+ * enough, because a process keeps its resources when SET_RESOURCES removes them
+ * from the mask. A test of the registers alone is not enough: if a process has
+ * all 64 resources, its register has the reset value (base 0, size 64).
  */
 static bool gws_needed(void *opaque)
 {

@@ -85,8 +85,8 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 }
 
 /*
- * End the run list if it was submitted by @q. Called while the scheduler is not
- * the current queue of the worker.
+ * End the run list if @q submitted it. The scheduler is itself a queue of the
+ * worker (cp->hws.queue), and must not be the worker's current queue.
  */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {

@@ -3,15 +3,16 @@
  * vgpu-kfd: the hardware scheduler, which executes a run list. The packets of
  * the list assign VMIDs to processes and map their queues.
  *
- *                                      queues unmapped
- *   RUN_LIST ------------------> SAVE ----------------> MAP
- *                                 ^                      | no VMID or HQD is
- *                   end of slice  |                      v free, or list ends
- *                                 +-------------------- RUN
+ *                          queues unmapped
+ *   RUN_LIST ------> SAVE ----------------> MAP
+ *                     ^                      |
+ *       end of slice  |                      |  no free VMID or HQD,
+ *                     |                      v  or end of the list
+ *                     +-------------------- RUN
  *
- * A slice is a part of the list whose queues are mapped at the same time. If no
- * packets are left for another slice, because the list ends or chains back to
- * the start of the slice, the slice has no time limit.
+ * A slice is a part of the list. The queues of a slice are mapped at the same
+ * time. A slice has no time limit if no packets are left for another slice: the
+ * list ends, or chains back to the start of this slice.
  *
  * The list stays in memory, where the driver may change it. Therefore the
  * scheduler copies the next packet from memory, and executes the copy.
@@ -162,7 +163,8 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 
 /*
  * The queues of the slice are mapped now: run the slice. @whole_list is true if
- * no packets of the list are left for another slice.
+ * no packets of the list are left for another slice, even if this slice is not
+ * the first one.
  */
 static void hws_start_slice(VGPUCp *cp, bool whole_list)
 {
@@ -420,7 +422,8 @@ void vgpu_cp_hws_step(VGPUCp *cp)
     x->error = 0;
     x->error_bits = 0;
     x->dw[0] = 0;
-    if (hws->phase == CP_HWS_RUN) {     /* the slice's time has elapsed */
+    /* In phase RUN, the scheduler sleeps until the slice's time has elapsed. */
+    if (hws->phase == CP_HWS_RUN) {
         hws->phase = CP_HWS_SAVE;
     }
     qemu_mutex_unlock(&cp->w.lock);

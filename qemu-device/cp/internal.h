@@ -51,7 +51,8 @@ typedef struct CpQueue {
     bool mapped;                /* mapped by MAP_QUEUES */
     bool listed;                /* mapped by a MAP_QUEUES in a run list */
     bool hiq;                   /* mapped as HIQ: executes scheduler packets */
-    bool fixed;                 /* static: stays mapped at the end of a slice */
+    /* Mapped as a "static" queue: stays mapped at the end of a slice. */
+    bool fixed;
     /*
      * True if an unmap that saves the queue has started, but has not written
      * the MQD yet. Accessed by the thread.
@@ -62,7 +63,7 @@ typedef struct CpQueue {
 /* Phase of the scheduler: see the diagram in hws.c. */
 typedef enum CpHwsPhase {
     CP_HWS_NONE,                /* there is no run list */
-    CP_HWS_SAVE,                /* unmap the queues of the last slice */
+    CP_HWS_SAVE,                /* unmap the queues of the previous slice */
     CP_HWS_MAP,                 /* map the queues of the next slice */
     /*
      * The slice runs for CpHws.quantum ms, or without a time limit if
@@ -80,8 +81,9 @@ typedef struct CpProcess {
     uint16_t pasid;
     uint8_t quantum;            /* time slice in ms */
     uint64_t page_table;        /* value of VM_CONTEXT_PAGE_TABLE_BASE_ADDR */
-    uint32_t sh_mem_bases;      /* value of SH_MEM_BASES of the VMID */
-    uint32_t sh_mem_config;     /* value of SH_MEM_CONFIG of the VMID */
+    /* Values for two registers of the process's VMID. */
+    uint32_t sh_mem_bases;
+    uint32_t sh_mem_config;
     uint8_t num_gws;            /* number of GWS resources requested */
 } CpProcess;
 
@@ -102,33 +104,39 @@ typedef struct CpHws {
     uint8_t chains;             /* number of chained lists in this slice */
     uint8_t quantum;            /* length of this slice in ms */
     /*
-     * No packets of the list are left for another slice, so that this slice has
-     * no time limit.
+     * True if no packets of the list are left for another slice. In that case
+     * this slice has no time limit.
      */
     bool whole_list;
     /*
      * True if a stall of the run list was logged. A run list stalls if the
-     * first packet of a slice gets no free VMID, HQD or other resource. The
-     * slice has mapped nothing yet, so the slice's end frees no resource.
+     * first packet of a slice gets no free VMID, HQD or other resource. This
+     * slice has mapped nothing, so its end frees no resource, and the next
+     * slice stalls at the same packet.
      */
     bool starved;
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
-    VGPUIndirect slice;         /* value of @list at the start of this slice */
+    /*
+     * Value of @list at the start of this slice. If @list has this value again,
+     * the list has chained back, or the first packet got no resource.
+     */
+    VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
     uint16_t vmids;             /* mask of the VMIDs of mapped processes */
     uint16_t pasids[VGPU_NUM_VMIDS];    /* PASID of each VMID's process */
     /* Mask of the GWS resources that are allocated to each VMID's process. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * The scheduler as a queue of the worker: exec fetches packets of the list
-     * (exec.ib[0] is @list), and waits for memory and for the end of the slice.
+     * The scheduler as a queue of the worker. The queue's exec fetches packets
+     * of the list, from the position in exec.ib[0], a copy of @list. The queue
+     * waits for memory and for the end of the slice.
      */
     VGPUQueue queue;
 } CpHws;
 
 /*
- * The MECs, with one thread for all HQDs. Registers are written under the BQL
- * and read by any thread, atomically.
+ * The MECs, with one thread for all HQDs. Registers are written under the BQL.
+ * Any thread reads them, with qatomic_read().
  */
 struct VGPUCp {
     VGPUClient client;
@@ -148,12 +156,12 @@ struct VGPUCp {
     uint16_t vmid_mask;         /* bit 0 is 0: VMID 0 is the kernel's */
     uint64_t gws_mask;
     /*
-     * SH_MEM_BASES and SH_MEM_CONFIG of each VMID. Written under the BQL and by
-     * the CP's thread.
+     * SH_MEM_BASES and SH_MEM_CONFIG of each VMID. Written atomically, by
+     * register accesses under the BQL and by the CP's thread without the BQL.
      */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
-    /* GDS_GWS_VMIDn registers. Written under the BQL and by the CP's thread. */
+    /* GDS_GWS_VMIDn registers. Written like @sh_mem_bases. */
     uint32_t gws_vmid[VGPU_NUM_VMIDS];
     /*
      * Values of the HQD registers while GRBM_GFX_CNTL selects no HQD: always 0.
@@ -239,15 +247,16 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 
 /*
- * Functions in mqd.c. The thread calls them with no lock held. The functions
- * access memory through @x, and set errors in @x.
+ * Functions in mqd.c. The CP's thread calls them with no lock held. The
+ * functions access memory through @x, and set errors in @x.
  */
 
 /*
  * Execute the MAP_QUEUES in @dw. @vmid is the VMID of the queue if the packet
- * is in a run list, and negative if the packet is in a ring. In a run list, the
- * packet has no effect if a run list has mapped the queue already. If all HQDs
- * that the packet allows are in use, set *@full to true, else to false.
+ * is in a run list, and negative if the packet is in a ring. A packet in a run
+ * list has no effect if this run list or an earlier one has mapped the queue
+ * already. If all HQDs that the packet allows are in use, set *@full to true,
+ * else to false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
@@ -258,7 +267,7 @@ VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
-/* Functions in sdma-queues.c. The thread calls them with no lock held. */
+/* Functions in sdma-queues.c. The CP's thread calls them with no lock held. */
 
 /*
  * Return the number of the SDMA engine that dword 1 of a packet selects, or -1
@@ -266,8 +275,8 @@ VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
  */
 int vgpu_cp_sdma_engine(uint32_t dw1);
 /*
- * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. The
- * function never sets *@full to false.
+ * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. If a
+ * queue is free, *@full does not change: the caller has set it to false.
  */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);
@@ -278,10 +287,11 @@ VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
 VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
                             unsigned queue, bool reset);
 
-/* Functions in hws.c. The thread calls them with no lock held. */
+/* Functions in hws.c. The CP's thread calls them with no lock held. */
 
 /*
- * Execute a RUN_LIST in a ring. The packet completes when the first slice runs.
+ * Execute a RUN_LIST in a ring. The packet completes when the first slice of
+ * the run list runs.
  */
 VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
 /* Free the VMIDs and GWS resources of processes without mapped queues. */
@@ -300,7 +310,7 @@ void vgpu_cp_hws_step(VGPUCp *cp);
  */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 
-/* Functions in gws.c. The thread calls them with no lock held. */
+/* Functions in gws.c. The CP's thread calls them with no lock held. */
 
 /*
  * Replace the GWS resources of the process with @vmid by @num contiguous
@@ -313,7 +323,7 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
 /* Saved state of GWS. The opaque pointer points to VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_cp_gws;
 
-/* Functions in load-store.c. The thread calls them with no lock held. */
+/* Functions in load-store.c. The CP's thread calls them with no lock held. */
 
 /* Set exec.error to @error (CP_ERROR_*) and return VGPU_STEP_BAD_PACKET. */
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error);
@@ -351,8 +361,10 @@ VGPUStep vgpu_cp_poll_device(VGPUExec *x);
  */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
 /*
- * Read wptr from memory if exec.poll_wptr is set; otherwise write rptr back to
- * memory if exec.writeback is set.
+ * Access memory at most once. If exec.poll_wptr is set, read wptr and clear
+ * exec.poll_wptr. Otherwise, if exec.writeback is set, write rptr back and
+ * clear exec.writeback. If the access stalls, keep both flags and return
+ * VGPU_STEP_STALL; otherwise return VGPU_STEP_DONE.
  */
 VGPUStep vgpu_cp_sync_pointers(CpQueue *q);
 static inline bool cp_dma_stalls(VGPUDmaResult a)

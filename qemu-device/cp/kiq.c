@@ -35,8 +35,8 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Return true if the UNMAP_QUEUES in x->dw selects a queue with this doorbell
- * and PASID. @pasid is 0 for a queue of VMID 0. @fixed is true for a static
- * queue.
+ * and PASID. @pasid is 0 for a queue of VMID 0. @fixed is true if MAP_QUEUES
+ * mapped the queue as a static queue.
  */
 static bool kiq_selects(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
                         bool fixed)
@@ -173,9 +173,10 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
  * other. Each hub takes four steps, which x->done counts: two writes of the
  * address range, the write of the request, and the wait for the ACK bits of the
  * VMIDs in the request (x->reg_val). After the request, the scheduler may
- * assign another VMID to the process. The wait ignores that VMID: the request
- * does not set that VMID's ACK bit, and vgpu_hub_set_root() has invalidated the
- * VMID's old translations at the assignment.
+ * assign another VMID to the process. The wait ignores the new VMID, because
+ * the request never sets the new VMID's ACK bit. The new VMID needs no request:
+ * vgpu_hub_set_root() has invalidated the VMID's old translations at the
+ * assignment.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

@@ -12,8 +12,9 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
- * Number of tries of a polling packet in consecutive time slices. Further tries
- * are 1 ms apart: see vgpu_cp_poll() and vgpu_cp_poll_device().
+ * Number of tries that a polling packet makes in consecutive time slices, one
+ * in each. Further tries are 1 ms apart: see vgpu_cp_poll() and
+ * vgpu_cp_poll_device().
  */
 #define WAIT_TRIES      64
 

@@ -132,8 +132,10 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /*
- * Callback of HQD registers that the CP's thread reads before its next step. A
- * write has no side effect, and need not wake the thread.
+ * Callback after a write to an HQD register without side effects. The CP's
+ * thread reads the register before its next step, so the write need not wake
+ * the thread. If no HQD is selected, the write went to cp->nowhere: clear the
+ * value, because cp->nowhere must read as 0.
  */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)

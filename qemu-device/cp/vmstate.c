@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: saved state of compute queues. A packet in execution is executed
- * again after a load, as after a dequeue, because the packet's progress and the
- * time of the next try are not saved. Only q->phase of an AQL packet is saved.
+ * again from its start after a load, as after a dequeue, because the packet's
+ * progress and the time of the next try are not saved. Only one part of the
+ * progress is saved: q->phase of an AQL packet.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
@@ -112,7 +113,8 @@ static int hws_post_load(void *opaque, int version_id)
         (hws->vmids & 1)) {
         return -EINVAL;
     }
-    hws->queue.wait = VGPU_WAIT_NONE;   /* slice_post_load() may set wait */
+    /* slice_post_load() runs later, and may then set VGPU_WAIT_POLL. */
+    hws->queue.wait = VGPU_WAIT_NONE;
     return 0;
 }
 

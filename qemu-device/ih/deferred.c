@@ -12,8 +12,9 @@
 
 /*
  * Maximum number of deferred entries. Further entries are dropped. All rings
- * together hold fewer entries than this maximum. So when the maximum is
- * reached, the deferred entries alone would overflow a ring.
+ * together have space for fewer entries than this maximum. So if the maximum is
+ * reached, entries would be lost even without an IOMMU: at least one ring would
+ * overflow if the device wrote all deferred entries at once.
  */
 #define DEFERRED_MAX    (32 * KiB)
 /* Maximum number of entries that one call of vgpu_ih_flush() pushes. */
@@ -51,10 +52,11 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 
 /*
  * Push at most *@left queued entries, and subtract their number from *@left.
- * While an entry is pushed, it stays in the list, so that entries which the
- * push causes (announcements of ring 1 or 2) are queued after that entry.
- * Return false if a translation is missing: the request is then in
- * s->ih->iotlb.
+ * A queued entry stays in the list until its push has completed. The push may
+ * cause another entry: the announcement of ring 1 or 2 in ring 0. Because the
+ * list is not empty, the announcement is queued at the end of the list. Return
+ * false if an IOMMU translation is missing: s->ih->iotlb then has the request
+ * for this translation.
  */
 static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {

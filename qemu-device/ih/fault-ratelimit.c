@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: rate limit of the interrupt entries of retry faults while the CAM
- * is off. Without a limit, each try of an access would push an entry, and a
- * slow driver could not process them all. Therefore the interval between the
- * entries of a page doubles with each entry, up to a maximum. The queue still
- * repeats the access every VGPU_RETRY_INTERVAL_NS.
+ * is off. After a retry fault, the queue tries the access again every
+ * VGPU_RETRY_INTERVAL_NS. Without a limit, each try would push an entry, and a
+ * slow driver could not process all entries. Therefore the interval between the
+ * entries of a page doubles with each entry, up to a maximum.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

@@ -51,14 +51,21 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @va: GPU address
  * @write: the access is a write
  * @stall: In: the members that describe the access are set (hub, vmid, va,
- *         write and invs). stall->serial is that of the last stall of the same
- *         access, or 0 if the access has not stalled before. Out: stall->why
- *         and stall->serial are set; stall->cam is set for VGPU_WAIT_CAM;
- *         stall->until is set for VGPU_WAIT_RETRY.
+ *         write and invs). stall->serial is the fault serial number of the last
+ *         stall of the same access, or 0 if the access has not stalled before.
+ *         Out: stall->why is set. stall->cam is set for VGPU_WAIT_CAM, and
+ *         stall->until for VGPU_WAIT_RETRY. stall->serial is the serial number
+ *         of the page's last reported fault; 0 if no CAM slot is free, or if
+ *         the interrupt is disabled.
  *
- * If the CAM is on, the function pushes an entry unless the page has a CAM slot
- * already, or no slot is free. If the CAM is off, the function pushes an entry
- * if the page's rate limit allows one.
+ * If VM_L2_PROTECTION_FAULT_CNTL2.ENABLE_RETRY_INTERRUPT is 0, the function
+ * pushes no interrupt entry. Otherwise:
+ * - If the CAM is on, and the page has no CAM slot, the page gets a free slot,
+ *   and the function pushes an entry. If no slot is free, no entry is pushed.
+ * - If the CAM is on, and the page has a CAM slot already, the function pushes
+ *   an entry only if the slot's entry is to be sent again.
+ * - If the CAM is off, the function pushes an entry only if the page's rate
+ *   limit allows one.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -69,8 +76,8 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
  * vgpu_fault_ratelimit_clear: end the rate limit of a page
  * @c: client
  * @vmid: VMID
- * @va: GPU address of an access. The access stalled with VGPU_WAIT_RETRY, but
- *      the repeated access caused no retry fault.
+ * @va: GPU address of an access that stalled with VGPU_WAIT_RETRY. When the
+ *      access was repeated, it caused no retry fault.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -99,8 +106,9 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
  * @vmid: VMID
  * @va: GPU address
  * @write: true: the entry reports a write; false: a read
- * @retry: the fault is a retry fault. If the CAM is on, the entry has the slot
- *         of the page, or a free slot; if no slot is free, nothing is pushed.
+ * @retry: the fault is a retry fault. If the CAM is on, the entry has the
+ *         page's CAM slot. If the page has no slot, the page gets a free slot.
+ *         If no slot is free, nothing is pushed.
  *
  * Context: any thread. Takes s->lock.
  */

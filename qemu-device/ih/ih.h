@@ -61,8 +61,8 @@ void vgpu_ih_reset(VGPUState *s);
  * @s: device
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
- * @ring: value of the entry's RING field. The ring to which the entry is pushed
- *        depends on the configuration of @client instead.
+ * @ring: value of the entry's RING field. This value does not select the ring:
+ *        IH_CLIENT_CFG_DATA of @client selects the ring that gets the entry.
  * @vmid: VMID
  * @mm_hub: true: @vmid is a VMID of the MM hub; false: of the GFX hub
  * @data: source data, four dwords
@@ -120,7 +120,8 @@ void vgpu_ih_resume(VGPUState *s);
 void vgpu_ih_cancel(VGPUState *s);
 
 /**
- * vgpu_ih_flush: call the IOMMU for the queued entries, and push them
+ * vgpu_ih_flush: get the IOMMU translations that queued entries wait for, and
+ * push the entries
  * @s: device
  * @all: true: push all entries; false: push at most DEFERRED_BATCH entries, so
  *       that the main loop is not blocked for long, and schedule the bottom

@@ -53,7 +53,7 @@ typedef struct VGPUFaultRateLimit {
     int64_t due;
     /* Time in ns from the last entry to @due; 0 if the slot is unused. */
     int64_t interval;
-    uint32_t serial;            /* serial number in the last entry */
+    uint32_t serial;            /* fault serial number in the last entry */
 } VGPUFaultRateLimit;
 
 /* An interrupt ring. Guarded by s->lock. */
@@ -73,14 +73,15 @@ typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
     /*
-     * Value of VGPUIh.full when the entry was deferred. VGPUIh.full is set to
-     * this value again before the entry is written to its ring.
+     * Value of VGPUIh.full when the entry was deferred: true if an injection
+     * makes the push of this entry treat the ring as full. VGPUIh.full is set
+     * to this value again before the entry is written to its ring.
      */
     bool full;
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
 } VGPUIhDeferred;
 
-/* The interrupt entry of a VM fault. An injection delays this entry. */
+/* A VM fault's interrupt entry, delayed by an injection of kind fault-delay. */
 typedef struct VGPULateIrq {
     /*
      * When to push the entry: ns, QEMU_CLOCK_VIRTUAL. 0 if the slot is unused.
@@ -138,7 +139,8 @@ struct VGPUIh {
      * state has this array under the name "pace".
      */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
-    uint32_t fault_serial;      /* serial of the last fault; read atomically */
+    /* Serial number of the last reported fault. Read atomically. */
+    uint32_t fault_serial;
     VGPULateIrqs late_irqs;
 };
 
@@ -162,8 +164,9 @@ void vgpu_fault_reset(VGPUState *s);
 /* Functions in fault-entry.c. The caller holds s->lock. */
 
 /*
- * Push the interrupt entry of the fault at @site. @cam is the CAM slot of the
- * fault, or 0 if the fault has none. @serial is the serial number of the fault.
+ * Push the interrupt entry of the fault at @site. @cam is the CAM slot of a
+ * retry fault while the CAM is on. For any other fault, @cam is 0 and has no
+ * meaning. @serial is the serial number of the fault.
  */
 void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
@@ -190,10 +193,11 @@ unsigned vgpu_cam_free_slot(VGPUState *s);
 unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
                        uint64_t page);
 /*
- * Fill in @stall: the access at @site waits for the acknowledge of @slot. If
- * the acknowledge takes long, a timer wakes the queue. The first access that
- * calls this function after the slot's due time sends the slot's entry again.
- * The caller holds s->lock.
+ * Fill in @stall: the access at @site waits until the driver acknowledges
+ * @slot. If the slot is not acknowledged by VGPUCamSlot.due, a timer wakes the
+ * queue, which tries the access again. The first call of this function at or
+ * after that time pushes the slot's interrupt entry again. The caller holds
+ * s->lock.
  */
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
@@ -250,8 +254,8 @@ uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring);
 uint32_t vgpu_ih_wptr(const VGPUIhRing *r);
 /*
  * Set the read pointer to @val. If unread entries are left, raise the interrupt
- * again (ring 0) or announce the ring again (rings 1 and 2). The caller holds
- * the BQL.
+ * again (ring 0), or push an entry to ring 0 that announces @ring again (rings
+ * 1 and 2). The caller holds the BQL.
  */
 void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val);
 /*
@@ -289,8 +293,8 @@ bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry);
 bool vgpu_ih_wptr_writeback(VGPUState *s);
 
 /*
- * Count @entry as dropped. If @entry announces ring 1 or 2, that ring will be
- * announced again.
+ * Count @entry as dropped. If @entry announces ring 1 or 2, note in
+ * VGPUIh.unannounced that the ring must be announced again.
  */
 void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry);
 

@@ -81,9 +81,10 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
 }
 
 /*
- * Wake the queues that wait for slots whose entries must be sent again. When a
- * woken queue tries its access again, vgpu_cam_wait() sends the entry. If no
- * queue waits for the slot, the entry is not sent again.
+ * For each slot with an expired @due, wake the queues that wait for the slot.
+ * When a woken queue tries its access again, vgpu_cam_wait() sends the slot's
+ * interrupt entry again. If no queue waits for the slot, the entry is not sent
+ * again.
  */
 static void cam_timer_expired(void *opaque)
 {

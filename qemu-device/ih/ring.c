@@ -24,7 +24,8 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define RING_MIN_BYTES      256u
-#define RING_MAX_BYTES      (256u * KiB)    /* range of IH_RB_WPTR.OFFSET */
+/* IH_RB_WPTR.OFFSET is a byte offset in the ring, and is below this size. */
+#define RING_MAX_BYTES      (256u * KiB)
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
 
 void vgpu_ih_reset(VGPUState *s)
@@ -327,7 +328,7 @@ static void ih_announce_rings(VGPUState *s)
     }
 }
 
-/* Add the timestamp to @entry and write the entry to @to. */
+/* Write @entry with a new timestamp to @to, and unmap @to. */
 static void ih_write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
 {
     uint64_t ts = ih_timestamp(s->ih);

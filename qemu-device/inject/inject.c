@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: fault injection. The functions decide which injections take effect
- * at an occasion. An occasion is an event at which an injection may take
- * effect: see inject.h.
+ * vgpu-kfd: fault injection. An occasion is an event at which an injection may
+ * take effect: see inject.h. The functions keep the device's injections, and
+ * decide which injections take effect at an occasion.
  */
 #include "qemu/osdep.h"
 #include "qemu/queue.h"
@@ -57,13 +57,12 @@ struct VGPUInjection {
     uint32_t links;
 };
 
-/* The injections of a device. */
 struct VGPUInjector {
     /* Mask of nodes to which the link is down. Accessed atomically. */
     uint32_t links_down;
     QemuMutex lock;             /* guards @list and @count; innermost lock */
     QTAILQ_HEAD(, VGPUInjection) list;
-    unsigned count;             /* length of the list */
+    unsigned count;             /* at most VGPU_INJECTIONS_MAX */
 };
 
 /*
@@ -129,7 +128,10 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->engine, site->engine) &&
            filter_fits(f->me, site->me) &&
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
-           /* A filter without me and pipe selects queues of SDMA engines. */
+           /*
+            * Without f->me and f->pipe, f->queue is the number of a queue in
+            * an SDMA engine, so a compute queue does not match.
+            */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&
            site->va >= f->first && site->va <= f->last;
@@ -154,9 +156,9 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 }
 
 /*
- * Decide whether @i takes effect at an occasion that its filter matches. The
- * decision depends on skip, count and a random number. If @i takes effect, fill
- * in *@hit and return true.
+ * Decide whether @i takes effect at the occasion at @site, which matches the
+ * filter of @i. The decision depends on skip, count and a random number. If @i
+ * takes effect, fill in *@hit and return true.
  */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)

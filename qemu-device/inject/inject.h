@@ -14,7 +14,8 @@
  * Code that implements the effect of each kind:
  *
  *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), for
- *   gart-corrupt, gart-lost, gart-late     memory/page-walk.c
+ *     gart-corrupt, gart-lost,             memory/page-walk.c
+ *     gart-late
  *   inv-no-ack, inv-early-ack            memory/invalidate-inject.c
  *   vram-lost, vram-lost-at-reset        memory/vram.c
  *   vram-poison                          vgpu_inject_vram_poison(), for
@@ -24,7 +25,7 @@
  *   fault-spurious                       ih/fault.c
  *   ih-overflow                          ih/ring.c
  *   sdma-hang, sdma-slow,                sdma/packet-inject.c
- *   sdma-wrong-byte
+ *     sdma-wrong-byte
  *   doorbell-lost                        vgpu_inject_doorbell_lost(), for
  *                                          sdma/regs.c, cp/regs.c,
  *                                          pci/doorbell.c
@@ -36,16 +37,16 @@
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
-/* Value of a member of VGPUSite that does not apply. */
+/* In a member of VGPUSite: the member does not apply to this site. */
 #define VGPU_SITE_NONE  (-1)
 /* In a member of VGPUFilter: any value of this member of VGPUSite matches. */
 #define VGPU_SITE_ANY   (-2)
 
 /*
- * A site: the place of an occasion. (An occasion is an event at which an
- * injection may take effect.) vgpu_inject_fires() compares the site with the
- * filters of injections. Members @hub, @vmid, @engine and @queue are
- * VGPU_SITE_NONE if they do not apply.
+ * A site: the VMID, queue and address at which an occasion arises. (An occasion
+ * is an event at which an injection may take effect.) vgpu_inject_fires()
+ * compares the site with the filters of injections. Members @hub, @vmid,
+ * @engine and @queue are VGPU_SITE_NONE if they do not apply.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
@@ -53,12 +54,12 @@ typedef struct VGPUSite {
     int engine;                 /* number of an SDMA engine */
     /* Number of the queue in @engine, or in @pipe of @me. */
     int queue;
-    /* MEC of a compute queue, 1 or 2; 0 if there is no compute queue. */
+    /* MEC of the compute queue, 1 or 2; 0 if the site has no compute queue. */
     unsigned me;
-    unsigned pipe;              /* pipe of a compute queue in that MEC */
+    unsigned pipe;              /* pipe of the compute queue in MEC @me */
     /*
-     * GPU address. For some kinds of injection: another address, such as an
-     * offset in VRAM.
+     * GPU address. For some kinds of injection: another number, such as the
+     * offset in VRAM for kind vram-poison.
      */
     uint64_t va;
 } VGPUSite;
@@ -73,8 +74,8 @@ typedef struct VGPUFilter {
     int vmid;
     int engine;
     /*
-     * If me and pipe are VGPU_SITE_ANY: number of a queue in its SDMA engine.
-     * Otherwise: number of a compute queue in its pipe.
+     * If both @me and @pipe are VGPU_SITE_ANY: number of a queue in an SDMA
+     * engine. If @me or @pipe is a number: number of a compute queue in a pipe.
      */
     int queue;
     int me;
@@ -94,7 +95,7 @@ typedef struct VGPUInjectArgs {
     VgpuInjectKind kind;
     VGPUFilter filter;
     uint64_t arg;               /* parameter of @kind, 0 if none */
-    uint64_t seed;              /* seed of the random number generator */
+    uint64_t seed;              /* initial value of VGPUInjection.random */
     uint64_t skip;              /* number of matching occasions to skip first */
     /*
      * Maximum number of occasions at which the injection takes effect; 0 means
@@ -115,8 +116,8 @@ typedef struct VGPUInjectArgs {
 
 /* Parameters of the effect, filled in when an injection takes effect. */
 typedef struct VGPUInjectHit {
-    uint64_t arg;               /* VGPUInjectArgs.arg of the injection */
-    uint64_t random;            /* random number for this occasion */
+    uint64_t arg;               /* parameter of the kind, 0 if none */
+    uint64_t random;            /* random number, new for each effect */
 } VGPUInjectHit;
 
 /* Maximum number of injections in one device. */
@@ -241,21 +242,25 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: 0 if an injection takes effect: the first byte is then poisoned.
- * Otherwise the number of bytes that are not poisoned, counted from site.va and
- * at most @len. If this number is less than @len, the byte behind these bytes
- * may be poisoned.
+ * Return: 0 if an injection takes effect at the first byte: this byte is then
+ * poisoned. Otherwise the number of bytes from site.va on that are not
+ * poisoned, at most @len. A result below @len means that an injection may take
+ * effect at the next byte. To read on, call the function again for that byte.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
 
 /**
- * vgpu_inject_each: offer one occasion to each injection of a kind
+ * vgpu_inject_each: decide for each injection of a kind whether the injection
+ * takes effect
  * @s: device
  * @kind: kind of injection
  * @effect: called with the injector's lock held for each injection that takes
  *          effect. @f is the filter of the injection, and @random a random
  *          number.
+ *
+ * The function is called for an event that concerns the whole device, such as a
+ * reset. The event is one occasion for each injection of @kind.
  *
  * Context: any thread, with any locks except the injector's.
  */
@@ -304,8 +309,9 @@ uint32_t vgpu_inject_id(const VGPUInjection *i);
 /**
  * vgpu_inject_now: let an injection take effect during the command vgpu-inject
  * @s: device
- * @i: injection that the command has added. The kind is immediate, the
- *     threshold is 1 << 32 and the skip is 0.
+ * @i: injection that the command has added. The kind must be immediate
+ *     (vgpu_inject_is_immediate()), the threshold 1 << 32 and the skip 0, so
+ *     that only args.count limits the effects.
  * @site: site for the trace; not compared with the filter
  * @hit: filled in if the injection took effect
  *
@@ -318,7 +324,7 @@ bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
 /**
  * vgpu_inject_remove: remove and free an injection
  * @s: device
- * @id: vgpu_inject_id()
+ * @id: id of the injection, as vgpu_inject_id() returns it
  *
  * Return: true if the injection was removed; false if the device has no such
  * injection.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: clients of the hubs: start and end of an access, the wait for
- * accesses in progress, and the wake-up of stalled queues.
+ * vgpu-kfd: clients of the hubs. This file has the start and end of an access,
+ * the wait for accesses in progress, and the wake-up of stalled queues.
  */
 #include "qemu/osdep.h"
 #include "qemu/rcu.h"

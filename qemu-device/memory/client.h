@@ -21,13 +21,13 @@ typedef struct VGPUTlb VGPUTlb;
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
 
-/* Operations on the thread of a client. */
+/* Operations that wake the thread of a client, or wait for the thread. */
 typedef struct VGPUClientOps {
     /*
-     * Wake queues that stalled on a retry fault in a VMID of mask @vmids, if
-     * they wait without a CAM slot, or wait for CAM slot @slot. If @slot is -1,
-     * wake the queues whatever slot they wait for. The caller holds no lock of
-     * the device.
+     * Wake queues that stalled on a retry fault in a VMID of mask @vmids: all
+     * queues that wait without a CAM slot, and the queues that wait for CAM
+     * slot @slot. If @slot is -1, also wake the queues that wait for any CAM
+     * slot. The caller holds no lock of the device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*

@@ -152,7 +152,7 @@ static Object *resolve_hive_path(const char *path, Error **errp)
 
 /*
  * Setter of property hive. In earlier versions of the device, the value was a
- * number, which is now property hive-id of the hive. Therefore the error
+ * number. This number is now property hive-id of the hive. Therefore the error
  * message says that the value must be the id of an object.
  */
 static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,

@@ -18,7 +18,10 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
 /* Type of a property that links to a hive. */
 extern const PropertyInfo vgpu_prop_hive;
 
-/* Define property @_name: a link to a hive, stored in @_state.@_field. */
+/*
+ * Define a property of a device that holds a reference to a hive. The value is
+ * the hive's id or QOM path, and can be set only before realize.
+ */
 #define DEFINE_PROP_VGPU_HIVE(_name, _state, _field) \
     DEFINE_PROP(_name, _state, _field, vgpu_prop_hive, VGPUHive *)
 

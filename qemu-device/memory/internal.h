@@ -25,8 +25,8 @@
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 
 /*
- * Result of a page walk: a leaf of the tables, a part of an aperture, or a
- * fault.
+ * Result of a page walk: a leaf of the tables, a fault, or a range in an
+ * aperture, which is translated without tables.
  */
 typedef struct VGPULeaf {
     VGPUTargetKind kind;
@@ -36,11 +36,14 @@ typedef struct VGPULeaf {
     uint16_t flags;             /* VGPU_LEAF_* */
     uint16_t fault;             /* class of a fault: see VGPUSpan.fault */
     /*
-     * For a leaf: address of the leaf's first byte. For an aperture: address
-     * that the translated va maps to.
+     * Address in memory of @kind. For a leaf: address of the leaf's first byte.
+     * For an aperture: address of the byte at the va of the page walk.
      */
     uint64_t addr;
-    /* Bytes from va to the end of the aperture; 0 for a leaf or a fault. */
+    /*
+     * For an aperture: number of bytes from the va of the page walk on that are
+     * contiguous in memory of @kind. 0 for a leaf or a fault.
+     */
     uint64_t left;
 } VGPULeaf;
 
@@ -66,8 +69,8 @@ typedef struct VGPUInvalidation {
      */
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /*
-     * For each client in @waiting, value of its counter VGPUTlb.access when the
-     * last request came.
+     * For each client with a nonzero mask in @waiting: value of the client's
+     * counter VGPUTlb.access at the last request that set bits in the mask.
      */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
@@ -105,7 +108,7 @@ typedef struct VGPUHub {
  * Guarded by s->lock.
  */
 typedef struct VGPULateDrops {
-    VGPUTimer timer;            /* expires at the earliest @due */
+    VGPUTimer timer;            /* expires at the smallest nonzero @due */
     /*
      * Time at which the invalidation of a VMID takes effect: ns,
      * QEMU_CLOCK_VIRTUAL. 0 if no invalidation of the VMID is delayed.
@@ -158,7 +161,8 @@ struct VGPUMemory {
      * bus changes.
      */
     MemoryListener bus_listener;
-    QEMUBH *iommu_bh;           /* calls the IOMMU: queue/iommu-requests.c */
+    /* Serves requests to the IOMMU in the main loop: queue/iommu-requests.c. */
+    QEMUBH *iommu_bh;
     /*
      * Incremented when an IOMMU notifies an unmapping, and when the memory map
      * of the bus changes. Accessed atomically.
@@ -211,9 +215,10 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 /* fault-status.c */
 
 /*
- * Return the bit of VM_CONTEXT_CNTL that redirects accesses with a no-retry
- * fault of class @fault (VGPUSpan.fault) to the default page. Return 0 if there
- * is no bit for the class: then VM_L2_PROTECTION_FAULT_CNTL alone decides.
+ * @fault is a class of no-retry faults (VGPUSpan.fault). Return the bit of
+ * VM_CONTEXT_CNTL that allows the redirection of accesses with such a fault to
+ * the default page. Return 0 if the class has no bit: then
+ * VM_L2_PROTECTION_FAULT_CNTL alone decides.
  */
 uint32_t vgpu_fault_redirect_bit(uint16_t fault);
 /* Clear fault status and fault address of @hub. The caller holds s->lock. */
@@ -226,8 +231,8 @@ void vgpu_hub_clear_fault(VGPUState *s, unsigned hub);
 
 /*
  * Called when REQ of an invalidation engine was written: start the invalidation
- * that @val requests. TLBs hold only leaves of the page tables, so a request
- * for directories alone drops no translation.
+ * that @val requests. A request that selects only PDEs is acknowledged, but
+ * drops no translation, because TLBs hold only leaves of the page tables.
  */
 void vgpu_invalidate_req_written(VGPUState *s, unsigned hub, unsigned off,
                                  uint32_t old, uint32_t val);
@@ -291,8 +296,10 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * Let injections take down the link to the node whose VRAM is accessed at
- * site.va, an address in the hive. Any thread.
+ * Apply injections of kind xgmi-down to an access to VRAM. site.va is the
+ * offset in the hive's VRAM, in which the nodes follow each other. If an
+ * injection takes effect, it takes down the link to the node with this offset.
+ * An access to the device's own VRAM is ignored. Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

@@ -144,9 +144,9 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
             vgpu_hub_clear_fault(s, h);
         }
         /*
-         * The acknowledge of this request also completes pending requests for
-         * the same VMIDs, but is counted only once. Therefore count the pending
-         * requests here.
+         * If a request for a VMID of @vmids is pending, both requests get one
+         * acknowledge, and invalidate_complete() counts one invalidation for
+         * the VMID. Therefore count the pending requests here.
          */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));

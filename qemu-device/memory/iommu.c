@@ -8,10 +8,10 @@
  * calls the IOMMU, and then the worker repeats the access. Interrupt entries
  * are deferred in the same way (ih/deferred.c).
  *
- * A reply is the translation of one range of addresses for one queue. If a time
- * slice ends with a new request, the queue keeps its replies, because the
- * repeated access needs them. Otherwise the queue drops its replies at the end
- * of the time slice. A reply becomes stale earlier in these cases:
+ * A reply is the translation of one range of addresses for one queue. At the
+ * end of a time slice on the worker, the queue drops its replies, unless the
+ * time slice ends with a new request: then the repeated access needs the
+ * replies. A reply becomes stale earlier in these cases:
  * - The IOMMU notifies an unmapping.
  * - The memory map of the bus changes.
  * - The VMID of the access that made the request is invalidated in its hub.
@@ -19,13 +19,15 @@
  *
  * A driver unmaps a page in three steps: it clears the page-table entry,
  * invalidates the VMID, and removes the mapping from the IOMMU. Requests and
- * replies from before the invalidation must not be used after the invalidation.
- * For an old request, the IOMMU could report a fault although the driver is
- * correct. An old reply could be used for the page that is mapped next at this
- * bus address, since amd-iommu accepts a notifier but does not notify
- * unmappings. Invalidations of other VMIDs make no reply stale: a correct
- * driver keeps a page mapped in the IOMMU as long as the VMID of the access
- * translates to the page.
+ * replies from before the invalidation must not be used after the invalidation:
+ * - When an old request reaches the IOMMU, the mapping may have been removed.
+ *   The IOMMU would then report a fault although the driver is correct.
+ * - An old reply could be used for the page that is mapped next at this bus
+ *   address. Notifiers do not always prevent this: amd-iommu accepts a notifier
+ *   but does not notify unmappings.
+ * Invalidations of other VMIDs make no reply stale: a correct driver keeps a
+ * page mapped in the IOMMU as long as the VMID of the access translates to the
+ * page.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -190,8 +192,8 @@ void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section)
                             MEMTXATTRS_UNSPECIFIED));
     if (memory_region_register_iommu_notifier(b->mr, &b->n, NULL)) {
         /*
-         * This IOMMU accepts no notifier. Its replies become stale after
-         * REPLY_NS.
+         * This IOMMU accepts no notifier, so the device gets no notification of
+         * an unmapping. The IOMMU's replies still become stale after REPLY_NS.
          */
         g_free(b);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: bus addresses that an IOMMU translates: requests for translations,
- * and the IOMMU's replies. See iommu.c.
+ * vgpu-kfd: requests to an IOMMU for the translation of bus addresses, and the
+ * IOMMU's replies. See iommu.c.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_IOMMU_H
 #define HW_MISC_VGPU_KFD_MEMORY_IOMMU_H
@@ -19,8 +19,9 @@ typedef struct VGPUIotlb VGPUIotlb;
 #define VGPU_IOMMU_REPLIES      24
 
 /*
- * Values of counters at the time of a request. The request and its reply are
- * stale if one of the counters has changed.
+ * @drops and @invs are the values of two counters before the access that made a
+ * request. The request and its reply are stale if one of the counters has
+ * changed since then.
  */
 typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
@@ -30,8 +31,9 @@ typedef struct VGPUIommuStamp {
 } VGPUIommuStamp;
 
 /*
- * The IOMMU's reply: its translation of a range of bus addresses. Defined here,
- * since a VGPUIotlb is a part of each queue; only memory/ accesses the members.
+ * The IOMMU's reply: its translation of a range of bus addresses. The struct is
+ * defined in this header because each queue contains a VGPUIotlb, which
+ * contains replies. Only memory/ accesses the members.
  */
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
@@ -40,40 +42,46 @@ typedef struct VGPUIommuReply {
     bool denied;                /* the IOMMU does not allow the access */
     AddressSpace *as;           /* address space of @addr */
     hwaddr addr;                /* address of @start in @as */
-    VGPUIommuStamp stamp;       /* counters at the time of the request */
-    /* Time from which on the reply is stale: ns, QEMU_CLOCK_VIRTUAL. */
+    VGPUIommuStamp stamp;       /* VGPUIotlb.stamp of the request */
+    /* The reply is stale from this time on (ns, QEMU_CLOCK_VIRTUAL). */
     int64_t until;
 } VGPUIommuReply;
 
 /*
  * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
- * one open request. While a worker executes the queue, only the worker's thread
- * accesses the queue's IOTLB. While the queue waits, the worker's lock guards
- * the queue's IOTLB. The interrupt handler's IOTLB is guarded by s->lock.
+ * the last request for a translation. While a worker executes the queue, only
+ * the worker's thread accesses the queue's IOTLB. While the queue waits, the
+ * worker's lock guards the queue's IOTLB. The interrupt handler's IOTLB is
+ * guarded by s->lock.
  */
 struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */
     unsigned next;              /* entry to replace when all are valid */
     hwaddr addr;                /* bus address of the request */
-    bool write;                 /* access of the request is a write */
-    VGPUIommuStamp began;       /* counters before the access in progress */
-    /* Value of @began during the access that made the request. */
+    bool write;                 /* the request is for a write access */
+    /* Counters before the access in progress: see vgpu_iommu_begin(). */
+    VGPUIommuStamp began;
+    /*
+     * Stamp of the request: copy of @began from the access that made the
+     * request. The stamp shows later whether the request is stale.
+     */
     VGPUIommuStamp stamp;
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
 /**
- * vgpu_iommu_begin: record the counters of invalidations before an access
+ * vgpu_iommu_begin: record the counters of VGPUIommuStamp before an access
  * @s: device
  * @iotlb: IOTLB of the access
  * @hub: hub of the access, or VGPU_NUM_HUBS for an access by bus address
  * @vmid: VMID of the access
  *
- * Call this function before vgpu_client_begin(): otherwise a request for a
- * translation that is already invalidated could seem to be newer than the
- * invalidation.
+ * Call this function before vgpu_client_begin(), which drops invalidated
+ * translations from the TLB. In the opposite order, an invalidation could come
+ * between the two calls. The access could then use an old translation, although
+ * its request would seem to be newer than the invalidation.
  *
- * Context: the owner of @iotlb: see VGPUIotlb.
+ * Context: the caller may access @iotlb: see VGPUIotlb.
  */
 void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
                       unsigned vmid);

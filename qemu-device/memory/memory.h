@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: initialisation, destruction and reset of the folder memory/. */
+/* vgpu-kfd: initialisation, destruction and reset of the state in memory/. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 #define HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 

@@ -134,7 +134,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 /*
  * Set *@entry to entry number @index of the table that directory entry @pde
  * points to. @level is the level of that table, and @va the address that the
- * walk translates.
+ * walk translates. Return VGPU_PHYS_OK, or the reason why the entry could not
+ * be read.
  */
 static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
                                 unsigned level, uint64_t pde, uint64_t index,
@@ -165,8 +166,9 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 /*
- * Return the result of a walk that could not read an entry. @found is
- * VGPU_PHYS_NONE or VGPU_PHYS_WAIT.
+ * Return the result of a walk that could not read an entry. @found is the
+ * reason: VGPU_PHYS_NONE or VGPU_PHYS_WAIT. For VGPU_PHYS_NONE the result is a
+ * fault, with @error and @fault as its members.
  */
 static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
 {
@@ -270,9 +272,10 @@ static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 }
 
 /*
- * Read the cache line with entry @index of a flat table in VRAM. If all entries
- * of the line map contiguous bus addresses, extend @leaf, the leaf of @entry,
- * to the pages of the whole line, so that these pages need only one TLB entry.
+ * @leaf is the leaf of @entry, which is entry @index of the flat table @table.
+ * Read all entries in the cache line of @entry, if @table is in VRAM. If these
+ * entries map contiguous bus addresses with the same flags, extend @leaf to the
+ * pages of the whole line, so that the pages need only one TLB entry.
  */
 static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
                                uint64_t entry, VGPULeaf *leaf)

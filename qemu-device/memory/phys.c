@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: physical memory. VRAM is the host memory that BAR 0 shows. Bus
- * addresses are translated by the device's bus address space and, if there is
- * an IOMMU, by the IOMMU's replies (iommu.c). A bus address must lead to RAM:
- * registers of other devices cannot be accessed, since that needs the BQL.
+ * addresses are looked up in the device's bus address space. If an IOMMU
+ * translates the address, the device requests the translation from the IOMMU
+ * (iommu.c). A bus address must lead to RAM: registers of other devices cannot
+ * be accessed, since that needs the BQL.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -70,9 +71,10 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Publish @w and return true. If the memory map of the bus has changed since @w
- * was opened, return false instead and do not publish @w. In this case
- * bus_commit() may have run already, so @w could stay, with its references to
+ * Add @w to s->memory->windows and return true. If the memory map of the bus
+ * has changed since @w was opened, return false instead and do not add @w:
+ * bus_commit() may have dropped all windows for this change already. If @w were
+ * added after that, nothing would drop @w, and @w would keep its references to
  * devices. A change that this thread does not see yet does no harm:
  * bus_commit() runs later for this change, and drops @w. The caller holds the
  * RCU read lock.
@@ -121,8 +123,9 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Open and publish the window that contains @addr. Return NULL if window_init()
- * returns false. The caller holds the RCU read lock.
+ * Open the window that contains @addr, and add the window to
+ * s->memory->windows. Return NULL if window_init() returns false. The caller
+ * holds the RCU read lock.
  */
 static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr,
                                bool write, bool *iommu)
@@ -155,9 +158,10 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Map @span through the window of @as that contains @addr. Return false if
- * there is no RAM at @addr. Set *@iommu to whether an IOMMU translates @addr.
- * On success the RCU read lock stays held until vgpu_phys_unmap().
+ * Map @span through a VGPUWindow that contains @addr, an address in @as. Return
+ * false if @addr is not in RAM, or if @span is for a write and the RAM is not
+ * writable. Set *@iommu to whether an IOMMU translates @addr. On success the
+ * RCU read lock stays held until vgpu_phys_unmap().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -274,8 +278,9 @@ void vgpu_phys_exit(VGPUState *s)
     bus_commit(&m->bus_listener);
     address_space_cache_destroy(&m->vram_cache);
     /*
-     * Change the memory map of vram_as. Without this change, the last FlatView
-     * of vram_as would keep a reference to the device.
+     * Make the memory map of vram_as empty. QEMU drops a FlatView only when a
+     * memory map changes. Until then, the FlatView that has VRAM would keep a
+     * reference to the device.
      */
     memory_region_set_enabled(&m->vram_whole, false);
     address_space_destroy(&m->vram_as);

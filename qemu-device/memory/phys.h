@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: physical addresses in VRAM, on the bus, and in VRAM of other nodes.
- * Queues and the interrupt handler use these functions for all their memory
- * accesses, in any thread.
+ * Queues and the device's interrupt handler (ih/) use these functions for all
+ * their memory accesses, in any thread.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_PHYS_H
 #define HW_MISC_VGPU_KFD_MEMORY_PHYS_H
@@ -21,8 +21,8 @@ typedef enum VGPUPhys {
  * vgpu_phys_map: map host memory
  * @s: device
  * @iotlb: IOTLB of the caller; may be NULL if the kind is not VGPU_TARGET_BUS
- * @span: in: kind (not a fault), addr, len and write; out: host, and len
- *        shortened so that the bytes are contiguous in host memory
+ * @span: in: kind (below VGPU_TARGET_RETRY), addr, len and write; out: host,
+ *        and len shortened so that the bytes are contiguous in host memory
  *
  * Context: any thread. For VGPU_TARGET_BUS the function takes the RCU read
  * lock, and vgpu_phys_unmap() releases it.

@@ -15,8 +15,8 @@ typedef enum VGPUTargetKind {
     VGPU_TARGET_BUS,            /* addr: guest bus address */
     VGPU_TARGET_PEER,           /* addr: node number * VRAM size + offset */
     VGPU_TARGET_ZERO,           /* reads give zeros, writes are dropped: PRT */
-    VGPU_TARGET_RETRY,          /* retry fault */
-    VGPU_TARGET_FAULT,          /* no-retry fault */
+    VGPU_TARGET_RETRY,          /* retry fault: the access will be repeated */
+    VGPU_TARGET_FAULT,          /* no-retry fault: the access is redirected */
     VGPU_TARGET_WAIT,           /* the IOMMU has not replied yet */
 } VGPUTargetKind;
 
@@ -31,23 +31,26 @@ typedef enum VGPUAccessType {
 } VGPUAccessType;
 
 /*
- * A range of GPU addresses whose bytes are contiguous in host memory, or a
- * fault. A span is valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the
- * thread that called vgpu_gpuvm_map().
+ * The result of the translation of a GPU address, which @kind describes: a
+ * range of memory that is contiguous in the host, a fault, or VGPU_TARGET_WAIT.
+ * The memory is valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the thread
+ * that called vgpu_gpuvm_map(). For a fault or a wait vgpu_phys_unmap() does
+ * nothing.
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
     /* Window (phys.c) of a mapped span of kind VGPU_TARGET_BUS, else NULL. */
     struct VGPUWindow *window;
     bool write;                 /* mapped for a write */
-    bool mapped;                /* vgpu_phys_unmap() has memory to release */
+    /* True if host memory is mapped, which vgpu_phys_unmap() has to release. */
+    bool mapped;
     uint8_t walker_error;       /* VGPU_WALKER_* of a fault */
     /* Class of a fault: one of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT. */
     uint16_t fault;
     uint16_t flags;             /* VGPU_LEAF_* of the first leaf */
     /*
-     * Host address, which must not be changed before vgpu_phys_unmap(). NULL if
-     * writes are dropped.
+     * Host address of the first byte; NULL if writes are dropped. Do not change
+     * this member before vgpu_phys_unmap(), which needs the address.
      */
     uint8_t *host;
     uint64_t addr;              /* first byte's address: see VGPUTargetKind */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the TLB of a client, for the files of memory/. */
+/* vgpu-kfd: the TLB of a client. Private to the files of memory/. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_TLB_PRIV_H
 #define HW_MISC_VGPU_KFD_MEMORY_TLB_PRIV_H
 
@@ -13,7 +13,7 @@ typedef struct VGPUTlbEntry {
     uint64_t key;               /* vgpu_tlb_key(), or 0 if the entry is empty */
     uint64_t addr;              /* VGPULeaf.addr */
     uint32_t gen;               /* value of VGPUHub.gen[vmid] before the walk */
-    uint8_t shift;              /* VGPULeaf.shift */
+    uint8_t shift;              /* log2 of the leaf's size in bytes */
     uint8_t kind;               /* VGPUTargetKind, not a fault */
     uint16_t flags;             /* VGPU_LEAF_* */
 } VGPUTlbEntry;
@@ -25,13 +25,18 @@ typedef struct VGPUTlbSet {
 
 /*
  * The TLB of a client, and the client's hub and CID. Accessed by the client's
- * thread only, or by a caller that holds the client's worker, except as noted.
+ * thread. Except as noted, another thread may access a member only while the
+ * client's worker is paused (vgpu_worker_pause()) or held (vgpu_worker_hold()).
  */
 struct VGPUTlb {
     VGPUHub *hub;               /* hub of the client; constant */
     /* VM_L2_PROTECTION_FAULT_STATUS.CID; constant */
     uint16_t cid;
-    unsigned access;            /* odd during an access; accessed atomically */
+    /*
+     * Counter, odd while the client accesses memory. Written by the client's
+     * thread, read by any thread, atomically.
+     */
+    unsigned access;
     /* Bit n is set if the TLB may have leaves of 1 << n bytes. */
     uint64_t shifts;
     /*
@@ -56,13 +61,13 @@ struct VGPUTlb {
 };
 
 /*
- * Functions of the TLB. Called by the client's thread, or by a caller that
- * holds the client's worker.
+ * Functions of the TLB. Called by the client's thread, or by another thread
+ * while that thread holds the client's worker (vgpu_worker_hold()).
  */
 
 /*
- * Return the key of the leaf of 1 << @shift bytes at @va. The key is unique and
- * never 0.
+ * Return the key of the leaf of 1 << @shift bytes at @va. The key is unique.
+ * It is never 0, because @shift is at least VGPU_PAGE_SHIFT.
  */
 static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
 {

@@ -2,9 +2,12 @@
 /*
  * vgpu-kfd: the TLB of a client. The client's thread accesses the TLB. Another
  * thread may access the TLB only while that thread has paused the client's
- * worker or holds the worker. An entry is valid while its generation is the
- * generation of its VMID. Ranges that were invalidated are in the hub's log:
- * see vgpu_tlb_apply_invalidations().
+ * worker or holds the worker.
+ *
+ * An invalidation of all pages of a VMID changes the generation of the VMID
+ * (VGPUHub.gen). A TLB entry of an older generation is not used any more. An
+ * invalidation of a range is added to the hub's log (VGPUHub.ranges), and
+ * vgpu_tlb_apply_invalidations() drops the TLB entries in the range.
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -21,8 +24,9 @@ void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
     unsigned w;
 
     /*
-     * An entry that has this key is stale, because vgpu_tlb_find() did not
-     * return that entry before the walk.
+     * The caller has walked the tables because vgpu_tlb_find() found no entry
+     * with this key and generation @gen. If an entry has this key, its
+     * generation is older, so the entry is stale: replace it.
      */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {

@@ -13,7 +13,9 @@
 #include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 /*
- * Return the leaf at @va, from the TLB or a walk. The TLB holds no apertures.
+ * Return the leaf at @va, from the TLB or a walk. The result of a walk is added
+ * to the TLB, unless @va is in an aperture or the walk ends in a fault or a
+ * wait.
  */
 static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
@@ -21,7 +23,7 @@ static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
     VGPUTlb *tlb = c->tlb;
     /*
      * Read the generation before the walk, so that an invalidation during the
-     * walk makes the entry stale.
+     * walk makes the new TLB entry stale.
      */
     uint32_t gen = qatomic_read(&tlb->hub->gen[vmid]);
     const VGPUTlbEntry *t = vgpu_tlb_find(tlb, vmid, va, gen);
@@ -83,7 +85,8 @@ static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
 
 /*
  * Map @span to host memory, or set its kind to VGPU_TARGET_WAIT if the IOMMU's
- * translation is missing. Return false if there is no memory.
+ * translation is missing. Return false if there is no memory at the span's
+ * address.
  */
 static bool gpuvm_map_phys(VGPUClient *c, VGPUSpan *span)
 {

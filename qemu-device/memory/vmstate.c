@@ -13,8 +13,8 @@
 
 /*
  * Workers are paused during a load, so no access can still use an old
- * translation. Clear the waiting masks, so that pending requests can be
- * acknowledged.
+ * translation, and no client has to be waited for. Clear @waiting, so that
+ * pending requests can be acknowledged.
  */
 static int invalidation_post_load(void *opaque, int version_id)
 {

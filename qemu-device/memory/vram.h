@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: VRAM: allocation of the memory, loss of the contents, and fault
- * injection.
+ * vgpu-kfd: the memory of VRAM: allocation, loss of the contents at a reset,
+ * and fault injection.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 #define HW_MISC_VGPU_KFD_MEMORY_VRAM_H
@@ -64,7 +64,7 @@ void vgpu_vram_init_alias(VGPUState *s, MemoryRegion *alias, const char *name,
 void vgpu_vram_lose(VGPUState *s);
 
 /**
- * vgpu_vram_inject_lost: fill the used pages of a range with random bytes
+ * vgpu_vram_inject_lost: fill a range with random bytes, except pages of zeros
  * @s: device
  * @f: filter; its addresses are the range, as offsets in VRAM
  * @seed: seed of the random bytes
@@ -74,10 +74,12 @@ void vgpu_vram_lose(VGPUState *s);
 void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed);
 
 /**
- * vgpu_vram_inject_reset: apply kind vram-lost-at-reset to a reset of the chip
+ * vgpu_vram_inject_reset: let injections of kind vram-lost-at-reset take
+ * effect at a reset of the chip
  * @s: device
  *
- * Context: the caller holds the BQL and the workers of all clients.
+ * Context: BQL held. The caller holds the workers of all clients
+ * (vgpu_worker_hold()).
  */
 void vgpu_vram_inject_reset(VGPUState *s);
 

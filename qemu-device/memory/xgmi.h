@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: XGMI hives: devices that access each other's VRAM. */
+/* vgpu-kfd: XGMI. The devices of a hive access each other's VRAM. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_XGMI_H
 #define HW_MISC_VGPU_KFD_MEMORY_XGMI_H
 
@@ -28,7 +28,7 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp);
  * vgpu_xgmi_leave: leave the hive, and wait until no peer accesses VRAM
  * @s: device, whose threads have ended
  *
- * The operator may delete the hive after the call.
+ * After the call, QMP command object-del may delete the hive.
  *
  * Context: BQL held.
  */

@@ -113,7 +113,10 @@ extern const VMStateDescription vmstate_vgpu;
 
 /* surprise-removal.c */
 
-/* Remove the migration blocker, at unrealize. The caller holds the BQL. */
+/*
+ * At unrealize: remove the migration blocker that a surprise removal has added,
+ * if any. The caller holds the BQL.
+ */
 void vgpu_surprise_remove_exit(VGPUState *s);
 /*
  * Implementation of PCIDeviceClass.config_read. A read of a removed device

@@ -19,12 +19,14 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold the workers of the CP and of all engines during the whole reset.
+ * Hold the workers of the CP and of all SDMA engines during the whole reset.
  * Otherwise the CP's thread could map an SDMA queue to an engine that is
- * already reset. Hold the CP's worker first, because vgpu_cp_hold() waits until
- * the CP's thread has ended its step, and that step may need the lock of an
- * engine. If this thread already held the locks of the engines, both threads
- * would wait for ever.
+ * already reset.
+ *
+ * Hold the CP's worker first. vgpu_cp_hold() waits until the CP's thread has
+ * ended its step, and that step may need the lock of an SDMA engine. If
+ * vgpu_sdma_hold() had taken the engines' locks before, both threads would wait
+ * for ever.
  */
 static void hold_workers(VGPUState *s)
 {

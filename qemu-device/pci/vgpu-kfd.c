@@ -62,9 +62,10 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 }
 
 /*
- * If the write requests a function-level reset, pcie_cap_flr_write_config()
- * resets the device. If the write disables bus mastering, the memory map of the
- * bus changes, and bus_commit() waits for accesses in progress.
+ * The guest writes @val to the configuration space. If the write requests a
+ * function-level reset, pcie_cap_flr_write_config() resets the device. If the
+ * write disables bus mastering, the memory map of the bus changes. QEMU then
+ * calls bus_commit(), which waits for accesses in progress.
  */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)

@@ -8,8 +8,9 @@
  * (vgpu_sdma_pause()). VRAM is a RAM block, which QEMU migrates.
  *
  * The stream is not trusted. A value that is used as an index, a count or a
- * kind is checked. A register is not checked if a guest could have set it to
- * any value. If a load fails, for whatever reason, the chip is reset.
+ * kind is checked. A register is not checked if a guest can write any value to
+ * the register: the device handles all these values. If a load fails, for
+ * whatever reason, the chip is reset.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_device.h"
@@ -103,8 +104,9 @@ static const VMStateDescription vmstate_vgpu_chip = {
 };
 
 /*
- * Load the state. After an error, reset the chip: the machine may be resumed,
- * and some of the loaded fields were not checked by a post_load().
+ * Load the state. After an error, reset the chip: the user may resume the
+ * machine after the failed load. The load has ended before some post_load()
+ * functions, so some of the loaded fields are not checked.
  */
 static int get_chip(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

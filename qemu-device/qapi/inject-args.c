@@ -2,9 +2,10 @@
 /*
  * vgpu-kfd: arguments of the QMP command vgpu-inject. vgpu_inject_parse()
  * checks the arguments. Some arguments exist only for certain kinds of
- * injection: these are converted to a VGPUFilter and to VGPUInjectArgs.arg. The
- * code in inject/ uses the filter to decide to which events of the device the
- * injection applies.
+ * injection. Of these, the arguments that select queues, VMIDs or addresses are
+ * converted to a VGPUFilter. A parameter of the effect, such as a delay, is
+ * stored in VGPUInjectArgs.arg. The code in inject/ uses the filter to decide
+ * to which events of the device the injection applies.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -22,11 +23,12 @@
 #define IMMEDIATE_COUNT_MAX 1024u
 
 /*
- * A range of addresses. Each kind of injection has its own members for the
- * range, which replace the deprecated member start.
+ * A range of addresses. In the QMP command, each kind of injection has its own
+ * members for the start of the range, such as "va" or "offset". These members
+ * replace the deprecated member "start".
  */
 typedef struct InjectRange {
-    const char *name;           /* names of the members that replace start */
+    const char *name;           /* names of these members, for messages */
     bool has;                   /* one of these members is present */
     uint64_t first;
     bool has_length;
@@ -84,7 +86,7 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
  * member "start" if that member is present, otherwise range.first. The length
  * is always range.length. Without a length, the range has no end. Return false
  * with @errp set if "start" is given together with a member that replaces
- * "start", or if the length is 0.
+ * "start" (range.has), or if the length is 0.
  */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)

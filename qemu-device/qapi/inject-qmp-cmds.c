@@ -34,7 +34,8 @@ static VGPUState *inject_find_device(const char *name, Error **errp)
 
 /*
  * Push an interrupt entry for a fault at f->first. If spurious->length is
- * present, @random selects one of the pages in that many bytes from f->first.
+ * present, the fault is at one of the pages in the range of spurious->length
+ * bytes from f->first: @random selects the page.
  */
 static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
                                   const VgpuInjectSpurious *spurious,
@@ -52,10 +53,10 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Let injection @i take effect once, as part of the command vgpu-inject. @w has
- * the arguments of the command; @a has the same arguments after the check.
- * Return false, without an effect, if @i has taken effect a->count times
- * already.
+ * Let injection @i take effect once, as part of the command vgpu-inject. @a has
+ * the checked arguments of the command. @w has the unchecked arguments, some of
+ * which are not in @a. Return false, without an effect, if @i has taken effect
+ * a->count times already.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)
@@ -106,7 +107,10 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     i = vgpu_inject_add(s, &args, what);
     while (vgpu_inject_is_immediate(args.kind) &&
            inject_immediate(s, i, &args, what)) {
-        /* Repeat until the injection has taken effect args.count times. */
+        /*
+         * inject_immediate() returns false when the injection has taken effect
+         * args.count times.
+         */
     }
     id = g_new0(VgpuInjectionId, 1);
     id->id = vgpu_inject_id(i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: QMP command query-vgpu, which combines the descriptions that the
- * blocks return. The command runs under the BQL, and reads the state of faults
- * and interrupts under s->lock.
+ * vgpu-kfd: QMP command query-vgpu. The reply combines the descriptions of the
+ * device's blocks, such as sdma/ and cp/. The command runs under the BQL, and
+ * reads the state of faults and interrupts under s->lock.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"

@@ -2,10 +2,10 @@
 /*
  * vgpu-kfd: memory accesses of queues by GPU address.
  *
- * The functions resolve faults. A retry fault stalls the queue: the access has
- * had no effect, and the queue repeats the access later. A no-retry fault is
- * reported, and the access is redirected: a read gets bytes of the default page
- * or zeros, and a write is dropped.
+ * The functions also handle faults. A retry fault stalls the queue: the access
+ * has had no effect, and the queue repeats the access later. A no-retry fault
+ * is reported, and the access is redirected: a read gets bytes of the default
+ * page or zeros, and a write is dropped.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -39,8 +39,8 @@ static void dma_begin(VGPUView *v)
 }
 
 /*
- * Return true if the first byte of @span is poisoned. Otherwise shorten @span
- * to end before the first poisoned byte.
+ * Return true if the first byte of @span is poisoned. Shorten @span to end
+ * before the first byte that may be poisoned, but to no less than 1 byte.
  */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
@@ -54,7 +54,8 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 
 /*
  * Stall for an IOMMU translation. Keep the other members of v->stall, which
- * describe an earlier stall.
+ * describe an earlier stall: dma_resolve() needs these members when the access
+ * is repeated.
  */
 static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {
@@ -88,8 +89,9 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 /*
  * Resolve a fault in @span, the result of the translation of @va. A retry fault
  * stalls the access. A no-retry fault is reported, and the access is redirected
- * by dma_redirect(). Unless the result is VGPU_DMA_STALL, @span is mapped on
- * return. @invs is the value of dma_invalidations() before the translation.
+ * by dma_redirect(). If the result is VGPU_DMA_OK or VGPU_DMA_FAULT, @span is
+ * mapped on return. @invs is the value of dma_invalidations() before the
+ * translation.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)
@@ -157,9 +159,10 @@ static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
 
 /*
  * Return true if one atomic access of the host can cover the first @size bytes
- * of @span. No such access is possible where writes are dropped (the span has
- * no host address), or where a region of RAM on the bus ends within these
- * bytes.
+ * of @span. Such an access is not possible in these cases:
+ * - The span has no host address, because writes are dropped.
+ * - The span is too short, because a region of RAM on the bus ends there.
+ * - The host address is no multiple of @size.
  */
 static bool span_fits(const VGPUSpan *span, unsigned size)
 {
@@ -183,9 +186,9 @@ static void span_prefetch(const VGPUSpan *span)
 }
 
 /*
- * Copy the span @from to GPU address @dst. The copy ends early if the span at
- * @dst is shorter than @from. Unless the access stalls, set *@n to the number
- * of bytes copied.
+ * Copy @from to GPU address @dst. If dma_map() finds a span at @dst that is
+ * shorter than @from, copy only as many bytes as that span has. Unless the
+ * access stalls, set *@n to the number of bytes copied.
  */
 static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
                                    const VGPUSpan *from, uint64_t *n)
@@ -300,8 +303,9 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /*
-         * Count at least one page-table entry, even if the span ends in the
-         * middle of the entry: otherwise the packet would make no progress.
+         * Count at least one page-table entry: otherwise the packet would make
+         * no progress. If the span ends in the middle of this entry,
+         * span_fits() returns false, and the entry is not written.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

@@ -30,8 +30,8 @@ typedef struct VGPUView {
      * of the packet push no interrupt entry.
      */
     bool faulted;
-    VGPUStall stall;            /* wait of the access that stalled */
-    VGPUIotlb iotlb;            /* IOMMU translations of the queue */
+    VGPUStall stall;            /* what the stalled access waits for */
+    VGPUIotlb iotlb;            /* the IOMMU's replies to the queue */
 } VGPUView;
 
 typedef enum VGPUDmaResult {
@@ -49,8 +49,9 @@ typedef enum VGPUDmaResult {
  * @len: bytes
  * @done: set to the number of bytes copied, also if the access stalls
  *
- * Return: see the first comment of this file. If the result is not
- * VGPU_DMA_STALL, all @len bytes were copied.
+ * Return: VGPU_DMA_STALL if the access stalls. Otherwise all @len bytes are
+ * done: VGPU_DMA_OK, or VGPU_DMA_FAULT if some of the bytes were redirected
+ * because of a no-retry fault.
  */
 VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
@@ -64,6 +65,8 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
  * @len: bytes
  * @done: unless the access stalls, set to the number of bytes filled, at least
  *        1
+ *
+ * If @done is less than @len, the caller has to call again for the rest.
  *
  * Return: see the first comment of this file.
  */

@@ -15,8 +15,9 @@
 
 /*
  * Return true if queue @n of @w has a request for the IOMMU. If the request is
- * stale, or the queue may not run, drop the request: the queue repeats the
- * access when the queue runs. The caller holds w->lock.
+ * stale (see vgpu_iommu_is_current()), or the queue may not run, drop the
+ * request and return false: the queue repeats the access when the queue runs.
+ * The caller holds w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {

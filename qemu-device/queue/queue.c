@@ -78,9 +78,9 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     if (q->restart) {
         q->restart = false;
         /*
-         * If this step has read the write pointer from memory, the value is
-         * only in exec, which vgpu_queue_discard() clears. Therefore let the
-         * next step read the write pointer again.
+         * If poll_wptr is true, this step may have read the write pointer from
+         * memory to x->wptr. vgpu_queue_discard() clears *x, so let the next
+         * step read the write pointer again.
          */
         q->poll_wptr |= poll_wptr;
         vgpu_queue_discard(q);
@@ -88,8 +88,8 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     }
     q->rptr = x->rptr;
     /*
-     * Use the write pointer from memory unless a doorbell was rung during the
-     * step.
+     * The step may have read a new write pointer from memory to x->wptr. Use
+     * this value unless a doorbell has changed q->wptr during the step.
      */
     if (q->wptr == wptr) {
         q->wptr = x->wptr;

@@ -20,10 +20,13 @@ typedef struct VGPUWorker VGPUWorker;
 
 /* Result of a step of a packet. */
 typedef enum VGPUStep {
-    VGPU_STEP_DONE,             /* continue with the next step */
+    VGPU_STEP_DONE,             /* run the next step in this time slice */
     VGPU_STEP_AGAIN,            /* continue in the next time slice */
     VGPU_STEP_STALL,            /* the queue waits; see exec.mem.stall */
-    /* After the results below, VGPUQueueOps.stopped() stops the queue. */
+    /*
+     * After one of the results below, vgpu_queue_timeslice() calls
+     * VGPUQueueOps.stopped(), which stops the queue.
+     */
     VGPU_STEP_BAD_PACKET,
     VGPU_STEP_BAD_RING,
     VGPU_STEP_POISON,           /* a read found an injected memory error */
@@ -36,7 +39,7 @@ typedef struct VGPUIndirect {
     uint64_t base;              /* GPU address, a multiple of 4 */
     uint32_t size;              /* dwords */
     uint32_t pos;               /* index of the next dword to execute */
-    uint8_t vmid;               /* VMID of @base */
+    uint8_t vmid;               /* VMID in which @base is translated */
 } VGPUIndirect;
 
 /*
@@ -105,12 +108,13 @@ typedef struct VGPUQueue {
 } VGPUQueue;
 
 /*
- * Operations of an engine on its queues in a time slice. @n is the number of
- * the queue, as in VGPUWorkerOps.
+ * Operations of an engine on its queues in a time slice. Parameter @n of the
+ * functions is the number of the queue, below VGPUWorkerOps.num_queues.
  */
 typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps in a time slice */
-    int64_t budget;             /* exec.budget at the start of a time slice */
+    /* Value of exec.budget at the start of a time slice: bytes or steps. */
+    int64_t budget;
     /*
      * Copy the queue's registers to exec, except for rptr and wptr. Set
      * exec.mem.client and exec.mem.queue. Return false if the registers
@@ -156,7 +160,7 @@ void vgpu_queue_wptr_moved(VGPUQueue *q);
 
 /**
  * vgpu_queue_discard: discard the packet in execution and any wait
- * @q: queue, for which no step runs
+ * @q: queue; the worker must not be executing a step of this queue
  *
  * Context: w->lock held.
  */
@@ -175,7 +179,7 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q);
 /**
  * vgpu_queue_timeslice: run a time slice, for VGPUWorkerOps.timeslice()
  * @w: worker
- * @n: number of the queue, which is current
+ * @n: number of the queue, which must be w->current
  * @ops: operations of the engine
  *
  * Context: the worker's thread, w->lock held; dropped during each step.
@@ -256,11 +260,13 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 
 /**
- * vgpu_exec_poll: wait before the next try of a packet that polls a value which
- * the guest changes
+ * vgpu_exec_poll: let a packet wait before it polls a value again
  * @x: work of the queue
- * @eager: number of tries after which the interval is at least 1 ms
+ * @eager: number of tries that may be closer together than 1 ms; after these
+ *         the interval is at least 1 ms, even if @ns is smaller
  * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: the queue's next time slice
+ *
+ * This function is for values that the guest changes.
  *
  * Return: VGPU_STEP_AGAIN if the next try is in the queue's next time slice,
  * else VGPU_STEP_STALL.

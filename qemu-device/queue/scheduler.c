@@ -44,17 +44,25 @@ typedef struct Deadlines {
 /* The thread of a worker. Guarded by VGPUWorker.lock, except as noted. */
 struct VGPUWorkerThread {
     QemuThread id;              /* guarded by the BQL */
-    QemuCond wake;              /* signalled to wake the thread */
-    QemuCond parked;            /* signalled when the thread leaves a queue */
-    QEMUBH *reg_bh;             /* writes registers for queues; constant */
+    QemuCond wake;
+    /* Signalled when w->current becomes NULL, for vgpu_worker_park(). */
+    QemuCond parked;
+    /* Runs worker_reg_bh() in the main loop. The pointer is constant. */
+    QEMUBH *reg_bh;
     VGPUTimer timer;            /* wakes the thread */
     int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
     bool quit;                  /* the thread is to end */
     bool paused;                /* the thread is to start no step */
     bool kicked;                /* kicked since the spin began; atomic */
-    /* Consecutive spins that found no work; thread only. */
+    /*
+     * Consecutive spins that found no work. Accessed only by the worker's
+     * thread.
+     */
     unsigned spins_in_vain;
-    /* Number of sleeps to do without a spin; thread only */
+    /*
+     * Number of sleeps to do without a spin. Accessed only by the worker's
+     * thread.
+     */
     unsigned spin_skips;
     /*
      * Number of waits so far. Each new wait increments @waits and gets the
@@ -183,8 +191,9 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 /*
  * Return true if the thread is to spin before it sleeps. A spin that finds no
  * work takes a host CPU from other threads, perhaps from the vCPU that is about
- * to kick. So the thread skips the spin before some sleeps. Each consecutive
- * spin that finds no work doubles the number of spins to skip, up to a limit.
+ * to kick. So after a spin that found no work, the thread sleeps a number of
+ * times without a spin. This number doubles, up to a limit, with each further
+ * spin that finds no work.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -198,7 +207,6 @@ static bool worker_should_spin(VGPUWorker *w)
     return true;
 }
 
-/* Return true if one of the two clocks has reached its deadline. */
 static bool any_deadline_reached(const Deadlines *d)
 {
     return (d->host != INT64_MAX &&
@@ -340,8 +348,9 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
         const VGPUStall *stall = &q->exec.mem.stall;
 
         /*
-         * Do not wake a queue whose CAM slot was reused: the queue waits for a
-         * fault newer than the acknowledged one.
+         * A newer fault of this queue may use the same CAM slot as the
+         * acknowledged fault did. vgpu_fault_pending() then returns true: do
+         * not wake the queue.
          */
         if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
              (q->wait == VGPU_WAIT_CAM &&
@@ -355,8 +364,8 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
 }
 
 /*
- * Wait until the thread has completed its current step, and with it any access
- * to memory.
+ * Wait until the thread of @c's worker has completed its current step, and so
+ * all memory accesses of that step.
  */
 static void worker_client_drain(VGPUClient *c)
 {
@@ -373,9 +382,10 @@ const VGPUClientOps vgpu_worker_client_ops = {
 
 /*
  * Return true if the main loop is to write a register for queue @n now. If the
- * queue waits for such a write but may not run, drop the queue's request: the
- * guest may have observed that the engine is stopped. The queue repeats the
- * request when the queue runs. The caller holds w->lock.
+ * queue waits for such a write but may not run, drop the queue's request. The
+ * guest may already have read that the engine is stopped, and a stopped engine
+ * must not change registers. The queue repeats the request when the queue runs
+ * again. The caller holds w->lock.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -508,8 +518,8 @@ void vgpu_worker_hold(VGPUWorker *w)
     w->thread->paused = true;
     vgpu_worker_park(w);
     /*
-     * From here on, w->lock itself stops the thread, until
-     * vgpu_worker_release() unlocks w->lock.
+     * Restore the old value: the thread needs w->lock for its next step, and
+     * this function returns with w->lock held, until vgpu_worker_release().
      */
     w->thread->paused = paused;
 }

@@ -74,9 +74,9 @@ typedef struct VGPUWorkerOps {
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
-     * Called before a time slice. The callback waits while other engines have
-     * to catch up. Return true if the lock was dropped for the wait: the thread
-     * then chooses a queue again. May be NULL.
+     * Called before a time slice. The callback waits if this engine is too many
+     * bytes ahead of other engines (sdma/share.c). Return true if w->lock was
+     * dropped for the wait: the thread then chooses a queue again. May be NULL.
      */
     bool (*yield)(VGPUWorker *w);
 } VGPUWorkerOps;
@@ -91,14 +91,14 @@ struct VGPUWorker {
     unsigned next;              /* number of the queue to try first */
     VGPUQueue *current;         /* queue whose time slice runs, or NULL */
     /*
-     * While the main loop writes a register for a packet: the queue of this
-     * packet. Otherwise NULL. The lock is not held during the write.
+     * Queue for which the main loop is writing a register, or NULL. @lock is
+     * not held during the write, so this member shows that the queue is in use.
      */
     VGPUQueue *writing;
 };
 
 /**
- * vgpu_workers_alloc: allocate s->workers
+ * vgpu_workers_alloc: allocate s->workers, the table of the clients' workers
  * @s: device
  *
  * Context: instance_init.
@@ -170,13 +170,15 @@ void vgpu_worker_hold(VGPUWorker *w);
  */
 void vgpu_worker_release(VGPUWorker *w);
 
-/* Operations of a client whose queues a worker executes. */
+/* For vgpu_client_init(), if a worker executes the queues of the client. */
 extern const struct VGPUClientOps vgpu_worker_client_ops;
 
 /**
  * vgpu_worker_serve_iommu: call the IOMMU for all queues in VGPU_WAIT_IOMMU and
  * for queued interrupt entries
  * @opaque: VGPUState
+ *
+ * Calls of the IOMMU need the BQL, which the workers' threads never take.
  *
  * Context: bottom half, BQL held.
  */
@@ -190,8 +192,6 @@ void vgpu_worker_serve_iommu(void *opaque);
  * the thread takes w->lock when it wakes up.
  */
 void vgpu_worker_kick(VGPUWorker *w);
-
-/* The caller of the functions below holds w->lock. */
 
 /**
  * vgpu_worker_park: wait until the thread has left its current queue
@@ -214,11 +214,11 @@ bool vgpu_worker_may_run(const VGPUWorker *w);
 /**
  * vgpu_worker_stall: make a queue wait
  * @w: worker
- * @n: number of the queue; exec.mem.stall is the reason
+ * @n: number of the queue. Member exec.mem.stall of the queue is the reason.
  * @wptr_moved: the write pointer has moved since the step read it
  *
- * VGPUWorkerOps.timeslice() calls this function after a step that stalled. The
- * function does nothing if the event that ends the wait has occurred.
+ * VGPUWorkerOps.timeslice() calls this function if a step of the queue stalled.
+ * The function does nothing if the event that ends the wait has occurred.
  *
  * Context: w->lock held.
  */

@@ -23,7 +23,7 @@ typedef enum VGPUSdmaMapped {
 /* Effects of injections on the packet in execution: packet-inject.c. */
 typedef struct VGPUSdmaInjected {
     uint64_t slow;              /* maximum speed in bytes/s; 0 means no limit */
-    uint64_t wrong_at;          /* offset of the wrong byte in the payload */
+    uint64_t wrong_at;          /* payload offset of the byte to change */
     uint8_t wrong_xor;          /* bits to invert at @wrong_at, or 0 */
 } VGPUSdmaInjected;
 
@@ -40,7 +40,7 @@ typedef struct VGPUSdmaQueue {
     VGPUSdmaInjected injected;  /* guarded like queue.exec: see VGPUExec */
     /*
      * Used by vmstate.c only: time at which the wait of the queue ends (ns,
-     * QEMU_CLOCK_VIRTUAL), or 0 if the queue does not wait for a time.
+     * QEMU_CLOCK_VIRTUAL), or 0 if the end of the wait is not a fixed time.
      */
     int64_t saved_until;
 } VGPUSdmaQueue;
@@ -57,8 +57,9 @@ typedef struct VGPUSdmaEngine {
      */
     uint8_t hung;
     /*
-     * The members from here to @yielded are for share.c. The engine's thread
-     * writes them. Other threads read them atomically, except @yielded.
+     * The members from @busy to @yielded are for share.c. The engine's thread
+     * writes them. Other threads read @busy, @charged and @yields atomically,
+     * and do not access @yielded.
      */
     bool busy;                  /* a queue of the engine can run */
     /*
@@ -67,11 +68,11 @@ typedef struct VGPUSdmaEngine {
      * other busy engines. Wraps.
      */
     unsigned charged;
-    bool yields;                /* the thread waits for other engines */
-    bool yielded;               /* the thread waited before this time slice */
+    bool yields;                /* waits until other engines catch up */
+    bool yielded;               /* has waited; next, executes a time slice */
     /*
      * The engine's clock minus vgpu_clock(), in ticks. Accessed by the engine's
-     * thread, or by a caller that holds the engine's worker.
+     * thread, or by a caller that has called vgpu_worker_hold().
      */
     uint64_t clock_offset;
     /*
@@ -89,8 +90,11 @@ struct VGPUSdma {
      * taken while share_lock is held.
      */
     QemuMutex share_lock;
-    QemuCond share_changed;     /* wakes engines that yield */
-    /* If true, no engine waits for another engine. Guarded by share_lock. */
+    QemuCond share_changed;     /* wakes engines with @yields set */
+    /*
+     * If true, no engine waits for other engines. Set by vgpu_sdma_stop().
+     * Guarded by share_lock.
+     */
     bool share_off;
 };
 
@@ -163,9 +167,9 @@ uint8_t vgpu_sdma_ih_ring(unsigned queue);
 
 void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd);
 /*
- * Load the registers and the work of a queue that is not enabled, then enable
- * the queue. The queue gets VMID @vmid or, if @vmid is negative, the VMID in
- * the image.
+ * Load the registers and the unfinished work of a disabled queue from @mqd,
+ * then enable the queue. The queue gets VMID @vmid or, if @vmid is negative,
+ * the VMID in @mqd.
  */
 void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
                         const uint32_t *mqd, int vmid);

@@ -12,9 +12,9 @@
 
 /*
  * Return true if the engine's thread executes @q, an injected hang holds @q, or
- * the main loop writes a register for @q. During the register write, exec->done
- * already counts the write as done. If @q were saved and mapped again at that
- * time, packets after the write could run before the write.
+ * the main loop writes a register for @q. exec->done counts the register write
+ * as done before the write is done. So if @q were saved and mapped again during
+ * the write, the next packets could run before the write is done.
  */
 static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
@@ -23,9 +23,9 @@ static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 }
 
 /*
- * Return RLC number @rlc, or NULL if that RLC is not free. If @rlc is negative,
- * return any free RLC, or NULL if no RLC is free. The caller holds the worker's
- * lock.
+ * Return the queue of RLC @rlc, or NULL if that RLC is not free. If @rlc is
+ * negative, return the queue of any free RLC, or NULL if no RLC is free. The
+ * caller holds the worker's lock.
  */
 static VGPUSdmaQueue *sdma_find_rlc(VGPUSdmaEngine *e, int rlc)
 {

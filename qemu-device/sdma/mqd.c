@@ -32,7 +32,7 @@ static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [31] = SDMA_MINOR_PTR_UPDATE,
 };
 
-/* Fields of the dword at AT_FLAGS: each is a copy of a member of VGPUExec. */
+/* Fields of dword AT_FLAGS of the work: copies of members of VGPUExec. */
 enum {
     WORK_PACKET = 1 << 0,
     WORK_WRITEBACK = 1 << 1,
@@ -50,7 +50,8 @@ enum {
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
     IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
     AT_POLLS = AT_IB + 2 * IB_DWORDS,
-    AT_AGE,                     /* ticks of the GPU clock since the first try */
+    /* Ticks of the GPU clock since the first try of the packet */
+    AT_AGE,
 };
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 

@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-#define ELEMENT_MAX     4       /* log2 of the largest element, 16 bytes */
+#define ELEMENT_MAX     4       /* log2 of the largest element size in bytes */
 
 static VGPUDmaResult sdma_copy_piece(VGPUSdmaEngine *e, VGPUExec *x,
                                      uint64_t dst, uint64_t src, uint64_t len)
@@ -92,7 +92,10 @@ VGPUStep vgpu_sdma_copy_linear_rect(VGPUSdmaEngine *e, VGPUQueue *q)
     uint64_t row = (VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__X) + 1ull)
                    << element;
     uint64_t rows = VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__Y) + 1ull;
-    /* No overflow: the product is at most 2^(14 + 14 + 11 + 7). */
+    /*
+     * No overflow: X and Y have 14 bits each, Z has 11 bits, and @element is at
+     * most 7. So the product is at most 2^(14 + 14 + 11 + 7).
+     */
     uint64_t len = row * rows *
                    (VGPU_GET(x->dw[12], SDMA_COPY_RECT_Z__Z) + 1ull);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: declarations shared by the files of SDMA packets. The engine's
- * thread calls all functions, for its current queue, with no lock held.
+ * vgpu-kfd: declarations for the files that execute SDMA packets: packet.c,
+ * packet-*.c and payload.c. The engine's thread calls all functions, for its
+ * current queue, with no lock held.
  */
 #ifndef HW_MISC_VGPU_KFD_SDMA_PACKET_H
 #define HW_MISC_VGPU_KFD_SDMA_PACKET_H
@@ -24,7 +25,7 @@ static inline VGPUStep vgpu_sdma_dma_step(VGPUDmaResult access)
     return access == VGPU_DMA_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
-/* Return the effects of injections on the queue's packet. */
+/* Return the effects of injections on the packet that @q executes. */
 static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
                                                    const VGPUQueue *q)
 {

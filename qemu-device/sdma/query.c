@@ -13,7 +13,8 @@
 
 /*
  * Return the description of a queue, or NULL if the queue is disabled, has no
- * work and has no exception. The caller holds the engine's worker.
+ * work and has no exception. The caller has called vgpu_worker_hold() for the
+ * engine's worker.
  */
 static VgpuQueueInfo *sdma_queue_info(const VGPUSdmaEngine *e, unsigned n)
 {

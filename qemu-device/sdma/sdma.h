@@ -138,7 +138,11 @@ typedef struct VGPUSdmaMap {
 /* How a queue is mapped. */
 typedef struct VGPUSdmaMapping {
     bool mapped;                /* mapped, and not being unmapped */
-    bool unmapping;             /* vgpu_sdma_unmap_start() was called */
+    /*
+     * True from vgpu_sdma_unmap_start() until vgpu_sdma_unmap_finish() or a
+     * reset of the engine.
+     */
+    bool unmapping;
     bool listed;                /* mapped by a run list */
     bool fixed;                 /* see VGPUSdmaMap.fixed */
     uint8_t vmid;
@@ -147,7 +151,8 @@ typedef struct VGPUSdmaMapping {
 
 /* Result of vgpu_sdma_unmap_start(): what the caller has to do next. */
 typedef enum VGPUSdmaUnmap {
-    VGPU_SDMA_UNMAP_HELD,       /* queue is in use: call the function again */
+    /* The queue is still in use. Call vgpu_sdma_unmap_start() again later. */
+    VGPU_SDMA_UNMAP_HELD,
     /*
      * vgpu_sdma_unmap_start() has filled in @image. Write @image to the MQD,
      * then call vgpu_sdma_unmap_finish().
@@ -179,10 +184,10 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
  * @queue: number of the queue in the engine
  * @reset: true: drop the work of the queue; false: save it. Ignored if the
  *         queue is being unmapped already.
- * @mqd: unless the result is VGPU_SDMA_UNMAP_HELD, set to the GPU address of
- *       the MQD
- * @image: unless the result is VGPU_SDMA_UNMAP_HELD, set to the contents for
- *         the MQD, SDMA_MQD_DWORDS dwords
+ * @mqd: set to the GPU address of the MQD. Not set if the result is
+ *       VGPU_SDMA_UNMAP_HELD.
+ * @image: set to the new contents of the MQD, SDMA_MQD_DWORDS dwords. Not set
+ *         if the result is VGPU_SDMA_UNMAP_HELD.
  *
  * Context: the CP's thread, no lock held.
  * Return: see VGPUSdmaUnmap.

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: shares of the SDMA engines. Engines with work move equal numbers of
- * bytes (docs/hardware.md, SDMA). Otherwise the share of an engine would depend
- * on how the host schedules the engines' threads. An engine waits if it is
- * more than LEAD_KIB ahead of another engine that has work. The wait ends when
- * the other engines have caught up or have no work. The wait ends after WAIT_NS
- * at the latest, since the host may not run another engine's thread for a
- * while.
+ * vgpu-kfd: make engines with work move equal numbers of bytes
+ * (docs/hardware.md, SDMA). Without this file, the share of an engine would
+ * depend on how the host schedules the engines' threads.
+ *
+ * The lead of an engine over another is the amount of data that it has moved
+ * more. An engine waits if its lead over another engine with work exceeds
+ * LEAD_KIB. The wait ends when the other engines have caught up or have no
+ * work, but after WAIT_NS at the latest, since the host may not run another
+ * engine's thread for a while.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -16,19 +18,20 @@
 
 #define LEAD_KIB            (8 * KiB)
 /*
- * A wait ends when the lead has decreased to this value. The value is below
- * LEAD_KIB, so that the engine need not wait again after each time slice.
+ * A wait ends when the engine's lead over the other engines has decreased to
+ * this value. The value is below LEAD_KIB, so that the engine need not wait
+ * again after each time slice.
  */
 #define RESUME_KIB          (LEAD_KIB / 2)
 /*
- * Maximum wait in ns of host time. Virtual time is not used, because the host
- * decides when the other threads run.
+ * Maximum wait in ns. Measured in host time, not in virtual time, because the
+ * engine waits for threads that the host schedules.
  */
 #define WAIT_NS             (100 * SCALE_MS)
 
 /*
- * Return true if @e leads another busy engine by more than @kib KiB. Any
- * thread.
+ * Return true if the charge of @e exceeds the charge of another busy engine by
+ * more than @kib KiB. Called by any thread.
  */
 static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
 {

@@ -19,8 +19,8 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Maximum length of a packet in dwords: fixed part, and payload or skipped
- * dwords.
+ * Maximum length of a packet in dwords: the fixed part, plus at most 1 << 20
+ * dwords of payload or dwords that the packet skips.
  */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
 #define IB_SIZE_MAX     (1u << 20)
@@ -104,8 +104,9 @@ static const VMStateDescription vmstate_vgpu_indirect = {
 };
 
 /*
- * @x is invalid if the innermost indirect buffer is at its end: at the end of a
- * buffer, sdma_packet_retire() returns to the outer buffer or to the ring.
+ * This function also refuses a position at the end of the innermost indirect
+ * buffer. A device never saves this position: at the end of a buffer,
+ * sdma_packet_retire() returns to the outer buffer or to the ring.
  */
 bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
@@ -132,8 +133,9 @@ static int exec_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     /*
-     * exec.poll_wptr is not saved. If it was set, queue_pre_save() has set
-     * VGPUQueue.poll_wptr, so that the next step reads wptr from memory.
+     * exec.poll_wptr is not saved. If exec.poll_wptr was set, the saved
+     * VGPUQueue.poll_wptr is set instead: see queue_pre_save(). The next step
+     * then reads wptr from memory.
      */
     x->poll_wptr = false;
     x->began = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -242,9 +244,9 @@ static const VMStateDescription vmstate_vgpu_engine = {
 };
 
 /*
- * Return true if the wait of @q is to continue after a load. Such a wait ends
- * at a point in time, exec.mem.stall.until. A wait that an injection
- * (sdma-slow) has caused does not continue.
+ * Return true if the wait of @q is to continue after a load of the saved state.
+ * Such a wait ends at the time exec.mem.stall.until, not by an event. A wait
+ * that an injection (sdma-slow) has caused does not continue.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {
@@ -325,10 +327,10 @@ static bool times_needed(void *opaque)
 }
 
 /*
- * The times of all engines are in one subsection. If each queue had a
- * subsection, it would follow the registers of the queue in the stream. A load
- * recognises a subsection by the next bytes of the stream, and the guest could
- * choose the registers of the next queue so that these look like a subsection.
+ * The times of all engines are in one subsection, not in a subsection for each
+ * queue. A load recognises a subsection by the next bytes of the stream. After
+ * a queue, these bytes may be the registers of the next queue. The guest could
+ * choose these registers so that they look like a subsection.
  */
 static const VMStateDescription vmstate_sdma_times = {
     .name = "vgpu-kfd/sdma/times",

@@ -8,8 +8,8 @@
 /* A dispatch of a compute queue. Accessed by the queue's thread only. */
 typedef struct VGPUDispatch {
     /*
-     * The queue's PM4_SH_COMPUTE_COUNT registers, which hold the program, its
-     * resources and the user data.
+     * Array of PM4_SH_COMPUTE_COUNT registers of the queue. The registers hold
+     * the program, its resources and the user data.
      */
     const uint32_t *regs;
     const uint32_t *packet;     /* the dispatch packet, with its header */

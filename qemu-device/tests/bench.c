@@ -54,7 +54,10 @@ static double host_memcpy(uint8_t *dst, const uint8_t *src)
     return ROUNDS * (double)COPY / (now() - start) / 1e9;
 }
 
-/* Map @len bytes at @addr with directory entries that are leaves of 2 MiB. */
+/*
+ * Map @len bytes at @addr to GPU address @va. The mapping consists of directory
+ * entries that are leaves of 2 MiB.
+ */
 static void map_big(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
 {
     uint64_t off;
@@ -145,10 +148,10 @@ static void bench_copies(Bench *b)
 }
 
 /*
- * Fill the SMALL bytes at @va SMALL_ROUNDS times. Return the duration in
- * seconds. The caller measures memory that is mapped by leaves of 2 MiB, and
- * memory that is mapped by pages of 4 KiB. The difference of the two durations
- * is the cost of the translations.
+ * SMALL_ROUNDS times, fill SMALL bytes at @va. Return the duration in seconds.
+ * The caller measures memory that is mapped by leaves of 2 MiB, and memory that
+ * is mapped by pages of 4 KiB. The difference of the two durations is the cost
+ * of the translations.
  */
 static double fill_time(Bench *b, uint64_t va)
 {

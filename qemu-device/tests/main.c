@@ -5,12 +5,12 @@
  *
  * Engines run in threads of their own, in real time. A test polls for the
  * effect that it expects, for a limited time. To show that an event A does not
- * happen, a test waits for another event B (qvgpu_sdma_pass()). B happens only
- * after the point at which A would have happened. No test waits for a fixed
- * time instead.
+ * happen, a test waits for another event B, which comes only after the point at
+ * which A would have happened. B is often the return of qvgpu_sdma_pass(). No
+ * test waits for a fixed time instead.
  *
- * The GPU schedules polls, time slices and repeated faults on the virtual
- * clock. This clock moves only when a test steps it or calls
+ * The GPU schedules polls, time slices and retries of faulting accesses on the
+ * virtual clock. This clock moves only when a test steps it or calls
  * qvgpu_time_passes().
  */
 #include "qemu/osdep.h"

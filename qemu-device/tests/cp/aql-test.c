@@ -116,8 +116,9 @@ static void test_barrier(void)
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
     /*
-     * Although signal 1 is 0, the AND packet cannot complete, because it also
-     * waits for signals 0 and 2.
+     * Signal 1 was enough for the OR packet, which has decremented signal 5.
+     * The AND packet is not complete, because it also waits for signals 0 and
+     * 2. If signal 1 changes to 1 now, the AND packet waits for signal 1 again.
      */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);
@@ -192,13 +193,14 @@ static void test_overrun(void)
 }
 
 /*
- * The ring is full, and producers have reserved three further packets. The
- * first packet in the ring waits until the saved state has been loaded. The
- * last packet in the ring waits until the test has written the three reserved
- * packets. No doorbell rings after the load.
+ * Catches: after the load of a saved state, the queue does not read the write
+ * pointer in memory again, and so never executes packets that producers
+ * reserved while the ring was full.
  *
- * Catches: the saved state lacks the number of packets that producers have
- * reserved beyond a full ring, so that the queue never reads these packets.
+ * The ring is full, and producers have reserved three further packets. The test
+ * saves and loads the machine while the first packet in the ring waits. The
+ * test writes the three reserved packets while the last packet in the ring
+ * waits. No doorbell rings after the load.
  */
 static void test_overrun_moved(void)
 {
@@ -387,7 +389,7 @@ static void test_fault(void)
     g_assert_cmpint(value(&f, 0), ==, 0);
     /*
      * Dequeue the queue while the packet's completion is stalled on the page of
-     * the event mailbox, and activate the queue again.
+     * the event mailbox. Map the page, then activate the queue again.
      */
     qvgpu_compute_dequeue(&f.c);
     qvgpu_space_map(&f.space, va, f.page, QVGPU_PAGE);

@@ -133,9 +133,7 @@ static void test_grant(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Run a list that contains only process @i, whose queue has QUEUE_TYPE @type.
- */
+/* @type: QUEUE_TYPE of the queue of process @i: 0, or 2 for a static queue. */
 static void run_alone(Fixture *f, unsigned i, unsigned type)
 {
     qvgpu_list_begin(&f->h);
@@ -173,8 +171,8 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * Process 0 holds all of GWS when SET_RESOURCES clears the scheduler's GWS
- * mask. The queue of process 0 is static, so that the process stays mapped.
+ * SET_RESOURCES clears the scheduler's GWS mask while process 0 holds all of
+ * GWS. Process 0 keeps its GWS, because it stays mapped: its queue is static.
  * Then the machine is saved and loaded.
  *
  * Catches: the saved state lacks the GWS that process 0 holds, so that another
@@ -348,10 +346,10 @@ static void test_hostile(void)
         unsigned at;                    /* byte offset from the GWS mask */
         uint8_t byte;
     } bad[] = {
-        { 8 + 64 + 8 * VMID, 0x80 },            /* the resources have a gap */
+        { 8 + 64 + 8 * VMID, 0x80 },    /* resources that are not contiguous */
         /* a resource that VMID also holds */
         { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },
-        /* a resource that is not in the mask */
+        /* a resource that is not in @mask */
         { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },
         { 8 + 64 + 7, 0x01 },                   /* VMID 0 cannot hold GWS */
         { 8 + 64 + 128, 65 },   /* num_gws of a process; only 64 exist */

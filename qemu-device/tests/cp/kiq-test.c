@@ -38,7 +38,7 @@ static void setup_on(Fixture *f, QVGPU *v)
     f->va = qvgpu_space_place(&f->space, f->page, QVGPU_PAGE);
     f->mqd = qvgpu_ram_page(v);
     f->fence = qvgpu_ram_page(v);
-    /* Write the fields of the MQD that a driver sets. */
+    /* Initialise queue c, and write the MQD fields that a driver sets. */
     qvgpu_compute_init(&f->c, v, 1, 3, 4, &f->space);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_VMID), 5);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_PQ_CONTROL),
@@ -58,10 +58,9 @@ static void setup(Fixture *f)
 }
 
 /*
- * As setup(), on a machine that is started with @h, which can hold QEMU's
- * threads. Returns the test's mapping of a page of VRAM, which contains @n
- * words and after them the gates of emit_gate(). @mc receives the GPU address
- * of each word.
+ * As setup(), but start the machine so that @h can hold QEMU's threads. Returns
+ * the test's mapping of a page of VRAM. The page begins with @n words. The
+ * gates of emit_gate() follow. @mc receives the GPU address of each word.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -286,8 +285,9 @@ static void test_invalidate_moved(void)
     qvgpu_wr(f.v, IH_VMID_LUT(5), 0);
     qvgpu_wr(f.v, IH_VMID_LUT(7), QVGPU_PASID(5));
     /*
-     * Let the device acknowledge a second request. This acknowledge also
-     * completes the INVALIDATE_TLBS packet.
+     * Remove the injection, and repeat the request of the INVALIDATE_TLBS
+     * packet. The device now acknowledges the request, and so also completes
+     * the packet.
      */
     qvgpu_inject_remove(f.v, id);
     qvgpu_gfx_wr(f.v, VM_INVALIDATE_ENG_REQ(3),
@@ -315,8 +315,9 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 }
 
 /*
- * Emit gate @n to the ring of @c. The page of setup_held() contains the words
- * and then the gates. @reg: a register of the MM hub that the gate reads, or 0.
+ * Emit gate @n to the ring of @c. In the page of setup_held(), the gates follow
+ * the words, which have the space of one gate. @reg: a register of the MM hub
+ * that the gate reads, or 0.
  */
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)
@@ -333,18 +334,19 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
  *
  * Queue c[1] takes over the HQD of c[0] while the main loop still writes a
  * register for c[0]:
- * 1. A bottom half writes the register for c[0]. The bottom half stores the
+ * 1. A bottom half writes register WRITTEN for c[0]. The bottom half stores the
  *    value, then logs the trace event vgpu_inv_req. The test holds the bottom
  *    half in this event.
- * 2. The KIQ waits in its first gate until the test has seen the value in the
- *    register. Then the KIQ unmaps c[0] and maps c[1] in the same HQD.
- * 3. In one time slice, c[1] writes a mark and requests a write of another
- *    register.
- * 4. When the test has seen the mark, the test opens the KIQ's second gate. The
- *    KIQ leaves this gate only after the time slice of c[1], because one thread
- *    serves all compute queues. So when the KIQ has left the gate, c[1] waits
- *    for its register write.
- * 5. The test releases the bottom half.
+ * 2. The test sees the value in WRITTEN, and opens the KIQ's first gate. The
+ *    KIQ unmaps c[0] and maps c[1] in the same HQD.
+ * 3. In one time slice, c[1] sets the word SECOND_WAITS and requests a write of
+ *    register WAITED_FOR.
+ * 4. The test sees SECOND_WAITS, and opens the KIQ's second gate. One thread
+ *    serves all compute queues, so the KIQ can set KIQ_PASSED only after the
+ *    time slice of step 3. Now c[1] waits for the write of WAITED_FOR.
+ * 5. The test sees KIQ_PASSED, and releases the bottom half.
+ * 6. The write for c[0] completes. c[1] must still wait until WAITED_FOR is
+ *    written, and only then set SECOND_DONE.
  */
 static void test_reg_wait(void)
 {
@@ -383,8 +385,8 @@ static void test_reg_wait(void)
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /*
-     * The held main loop answers no qtest command, so the test sends none
-     * before the release.
+     * Until qvgpu_hold_release(), the test sends no qtest command, because the
+     * held main loop would not answer the command.
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[0]) == VMID_9);
     qvgpu_gate_open(&gate[0]);
@@ -404,12 +406,16 @@ static void test_reg_wait(void)
  * of its SRBM_WRITE packet is pending, so that the packets after the SRBM_WRITE
  * run before the write is complete.
  *
- * The test holds the bottom half in the register write, as in test_reg_wait().
- * The KIQ sets the word KIQ_THERE and tries to unmap the SDMA queue. Then the
- * compute queue @other runs for more than one time slice and sets the word
- * PONG. The CP's worker serves the KIQ between two time slices of @other. So
- * when PONG is set, the KIQ has tried to unmap the SDMA queue at least once.
- * The KIQ must not set KIQ_PASSED until the test has released the bottom half.
+ * 1. The test holds the bottom half in the register write, as in
+ *    test_reg_wait().
+ * 2. The KIQ sets the word KIQ_THERE. Its next packets unmap the SDMA queue,
+ *    set the word KIQ_PASSED, and map the SDMA queue again.
+ * 3. The compute queue @other runs for more than one time slice, then sets the
+ *    word PONG. Between two time slices of @other, the CP's worker serves the
+ *    KIQ. So before PONG is set, the KIQ tries at least once to unmap the SDMA
+ *    queue.
+ * 4. When PONG is set, KIQ_PASSED must not be set: the SDMA queue must stay
+ *    mapped until the test has released the bottom half.
  */
 static void test_srbm_unmapped(void)
 {
@@ -447,8 +453,8 @@ static void test_srbm_unmapped(void)
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /*
-     * The held main loop answers no qtest command, so the test sends none
-     * before the release.
+     * Until qvgpu_hold_release(), the test sends no qtest command, because the
+     * held main loop would not answer the command.
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate) == VMID_9);
     qvgpu_gate_open(&gate);
@@ -470,23 +476,23 @@ static void test_srbm_unmapped(void)
  * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
  *
- * The test fixes this order:
- * 1. One bottom half, B, writes registers for all compute queues. B is held in
- *    the write for c[0].
- * 2. c[1] requests the write that freezes the engine.
- * 3. u[0], an SDMA queue of this engine, requests a register write.
- * 4. On release, B does the write for c[1] in the same pass. The engine's
- *    bottom half, for the write of u[0], runs after this pass.
- *
- * c[1] and u[0] each write a mark just before their request. After each mark,
- * another queue of the same thread writes its own mark, to show that the time
- * slice with the request has ended:
- * - c[2] runs for more than one time slice after the mark of c[1], then writes
- *   its mark.
- * - u[1] writes its mark after the mark of u[0].
- *
- * The KIQ has one gate for each SDMA queue. When the test opens this gate, the
- * KIQ maps the queue.
+ * One bottom half, B, writes registers for all compute queues, in the order of
+ * the queues. Another bottom half writes registers for the SDMA engine. The
+ * queues set words when they have reached a step. Gates let each next action
+ * start only when the test has seen the word before. The order:
+ * 1. The test holds B in the register write for c[0], as in test_reg_wait().
+ *    c[2] sets the word HELD.
+ * 2. c[1] sets FREEZES and requests the write that freezes the engine. c[2]
+ *    then runs for more than one time slice and sets LOOKED. One thread serves
+ *    all compute queues, so the time slice of c[1] is over when LOOKED is set.
+ * 3. The KIQ maps u[0], a queue of the engine. u[0] sets GOES and requests a
+ *    register write.
+ * 4. The KIQ maps u[1], another queue of the engine. u[1] sets GONE. One thread
+ *    serves both queues, so the time slice of u[0] is over when GONE is set.
+ * 5. The test releases B. B completes the write for c[0] and does the write for
+ *    c[1], which freezes the engine. Only then does the engine's bottom half
+ *    run. It must not do the write for u[0] until the engine is no longer
+ *    frozen.
  */
 static void test_reg_frozen(void)
 {
@@ -538,8 +544,8 @@ static void test_reg_frozen(void)
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
     /*
-     * The held main loop answers no qtest command, so the test sends none
-     * before the release.
+     * Until qvgpu_hold_release(), the test sends no qtest command, because the
+     * held main loop would not answer the command.
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[HOLDS]) == VMID_9);
     qvgpu_gate_open(&gate[HOLDS]);

@@ -293,8 +293,8 @@ static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 1);
 
     /*
-     * The stopped queue ignores its doorbell and can be dequeued. Another queue
-     * runs.
+     * The stopped queue must ignore its doorbell, and it must be possible to
+     * dequeue this queue. Another queue must still be able to run.
      */
     qvgpu_compute_kick(&f.c);
     qvgpu_compute_init(&other, f.v, 1, 2, 6, &f.space);

@@ -21,12 +21,13 @@
 #define KIQ_ME      2
 #define KIQ_DWORDS  (32 * KiB)
 /*
- * Number of times that the KIQ maps and unmaps queue c before it maps the next
- * queue of u[].
+ * Number of times that the KIQ maps and unmaps queue Maps.c before it maps the
+ * next queue of Maps.u.
  */
 #define PAIRS       100
-#define COPIES      20          /* copies per queue: minutes of work */
-#define COPY_BYTES  (32 * KiB)  /* bytes that a copy accesses */
+/* Copies per queue. emit_copies() makes them so slow that they take minutes. */
+#define COPIES      20
+#define COPY_BYTES  (32 * KiB)  /* size of Maps.src and of Maps.dst */
 
 typedef struct Maps {
     QVGPU *v;
@@ -126,9 +127,10 @@ static void init_kiq(Maps *m, uint64_t mqd)
 }
 
 /*
- * Start the machine and write the packets of all queues. reset_at_work() lets
- * engine @busy copy, and lets the KIQ map queues to engine @mapped. If @work is
- * true, the queues that the KIQ maps contain copies as well.
+ * Start the machine and write the packets of all queues. A queue of engine
+ * @busy contains copies. The KIQ's packets map queues to engine @mapped. If
+ * @work is true, these queues contain copies as well. No queue runs before
+ * reset_at_work().
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -153,7 +155,7 @@ static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
     init_kiq(m, init_compute(m));
 }
 
-/* Load the KIQ with its pointers at @dword of the ring. */
+/* Load the KIQ. Its read and write pointers are both @dword. */
 static void load_kiq(Maps *m, uint32_t dword)
 {
     qvgpu_cp_setup(m->v);
@@ -175,8 +177,8 @@ static void too_long(int sig)
 }
 
 /*
- * Reset the chip while the KIQ works. alarm() bounds the wait for the reset,
- * because qtest has no timeout.
+ * Reset the chip while the KIQ executes packets. alarm() bounds the wait for
+ * the reset, because qtest has no timeout.
  */
 static void reset_at_work(Maps *m)
 {
@@ -207,8 +209,8 @@ static void reset_at_work(Maps *m)
 }
 
 /*
- * Catches: a reset never ends, because the KIQ still maps queues with endless
- * work to a worker while the reset waits until this worker is idle.
+ * Catches: a reset never ends. The reset waits until a worker is idle, while
+ * the KIQ still maps queues to this worker. The queues have endless work.
  */
 static void test_ends(void)
 {
@@ -223,9 +225,10 @@ static void test_ends(void)
 }
 
 /*
- * A reset resets the engines before the CP. Catches: the CP maps an SDMA queue
- * to an engine that is already reset. In this case the queue stays mapped, and
- * the next UNMAP_QUEUES overwrites the queue's old MQD.
+ * A reset resets the engines before the CP. Catches: during a reset, the CP
+ * maps an SDMA queue to an engine that is already reset. The queue is then
+ * still mapped after the reset, and the next UNMAP_QUEUES overwrites the MQD of
+ * the queue.
  */
 static void test_forgets(void)
 {
@@ -234,9 +237,9 @@ static void test_forgets(void)
     Maps m;
 
     /*
-     * The busy engine is the last one. A device that stops and resets one
-     * engine after the other would then reset engine 0 long before the busy
-     * engine.
+     * The busy engine is the last one. If the device stops and resets one
+     * engine after the other, the device waits long for the busy engine. So the
+     * CP has time to map queues to engine 0 after the reset of engine 0.
      */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
@@ -262,14 +265,15 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * UNMAP_QUEUES saves the old queue of an RLC. During this save, the driver
- * resets the engine and starts a new queue in the same RLC. Catches: the end of
- * the save drops the new queue's position in its indirect buffer, so that the
- * first packet of the buffer runs twice.
+ * UNMAP_QUEUES saves the old queue of an RLC. During this save, the test resets
+ * the engine and starts a new queue in the same RLC. The new queue executes an
+ * indirect buffer. Catches: at the end of the save, the CP drops the position
+ * in this buffer, so that the first packet of the buffer runs twice.
  *
  * The test holds the CP while the CP writes the MQD of the old queue. For this,
- * the driver has narrowed the VRAM aperture, so that the MQD is outside of it.
- * The write faults, and the test holds the CP in the trace event of the fault.
+ * the test first makes the VRAM aperture so small that the MQD is outside of
+ * it. The write faults, and the test holds the CP in the trace event of the
+ * fault.
  */
 static void test_engine(void)
 {

@@ -11,7 +11,7 @@
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-/* GPU address of a page of each process */
+/* GPU address at which each process has a page of its own */
 #define VA          0x123456000ull
 #define PASID(i)    (0x400 + (i))
 #define PROCESSES   3
@@ -73,7 +73,7 @@ static void expect_work(Fixture *f, unsigned i, uint32_t val)
 
 /*
  * Return the VMID that has the PASID of process @i, or 0 if none has. Fails the
- * test unless all registers of this VMID are those of the process.
+ * test unless all registers of this VMID have the values for the process.
  */
 static unsigned vmid_of(Fixture *f, unsigned i)
 {

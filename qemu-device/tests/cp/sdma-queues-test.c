@@ -90,8 +90,8 @@ static void test_ring(void)
 
 /*
  * Catches: a queue gets no time slice when the run list needs more RLCs than
- * the engine has and more VMIDs than the scheduler has; a copy or an addition
- * is done twice or never because its queue was preempted.
+ * the engine has and more VMIDs than the scheduler has; a copy or an atomic
+ * addition is done twice or never because its queue was preempted.
  */
 static void test_timeslices(void)
 {
@@ -300,16 +300,17 @@ static void test_hostile(void)
 }
 
 /*
- * Catches: the engine resumes a WRITE packet from an MQD although the packet
- * exceeds its indirect buffer. At the end of the buffer, the engine would copy
- * 0 bytes in each step, without end.
+ * An MQD describes an unfinished WRITE packet in an indirect buffer. The packet
+ * is longer than the rest of the buffer. Catches: the engine resumes this
+ * packet. (At the end of the buffer, the engine would write 0 bytes of payload
+ * in each step, without end.)
  */
 static void test_overlong(void)
 {
     /* The payload has @payload dwords. The buffer holds only @room of them. */
     static const uint32_t payload = 8, room = 4;
     uint32_t work[SDMA_MQD_WORK_DWORDS] = {
-        /* flags: within a packet, in one indirect buffer */
+        /* flags: packet in execution (1), one indirect buffer (1 << 4) */
         [0] = 1 | 1 << 4,
         [1] = SDMA_WRITE_LINEAR_DWORDS + payload,
         [2] = SDMA_INDIRECT_DWORDS,
@@ -346,8 +347,8 @@ static void test_overlong(void)
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
     qvgpu_hws_sync(&h);
     /*
-     * The engine must discard the WRITE packet that the test has put into the
-     * MQD, and execute the packets in the ring.
+     * The engine must not resume the WRITE packet that @work describes. It must
+     * execute the packets in the ring.
      */
     qvgpu_user_sdma_finish(&u);
     g_assert_cmpuint(qtest_readq(v->qts, sums), ==, 1);
@@ -355,7 +356,10 @@ static void test_overlong(void)
     qvgpu_stop(v);
 }
 
-/* Return true if the first RLC of @engine waits for its next poll. */
+/*
+ * The queue in the first RLC of @engine executes POLL_REGMEM. Return true if
+ * the queue is stalled, which means that it waits for the next poll.
+ */
 static bool polls(QVGPU *v, unsigned engine)
 {
     QDict *info = qvgpu_query(v);

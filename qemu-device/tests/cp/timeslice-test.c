@@ -15,7 +15,7 @@
 
 /* GPU address of a page that all processes share */
 #define SHARED      0x111100000000ull
-/* GPU address of a page of each process */
+/* GPU address at which each process has a page of its own */
 #define OWN         0x222200000000ull
 #define PASID(i)    (0x500 + (i))
 #define MAX_QUEUES  48
@@ -26,7 +26,8 @@ typedef struct Fixture {
     QVGPUHws h;
     unsigned processes, queues;         /* queues is a multiple of processes */
     uint64_t shared;
-    uint64_t own[MAX_QUEUES];           /* CPU address of OWN, by process */
+    /* For each process, CPU address of its page at OWN */
+    uint64_t own[MAX_QUEUES];
     QVGPUProcess p[MAX_QUEUES];
     QVGPUUserCompute q[MAX_QUEUES];
 } Fixture;
@@ -130,8 +131,8 @@ static void relay_finish(Fixture *f)
 }
 
 /*
- * Catches: a queue gets no time slice, loses its position when it is preempted,
- * or writes to the address space of another process.
+ * Catches: a queue gets no time slice, loses its position in the ring when it
+ * is preempted, or writes to the address space of another process.
  */
 static void test_queues(void)
 {
@@ -155,9 +156,10 @@ static void test_processes(void)
 }
 
 /*
- * Repeats test_queues() for twelve processes with four queues each. All of them
- * share ten HQDs, so that the queues of one process can be in two time slices.
- * The process count in RUN_LIST is too low. This must make no difference.
+ * Repeats test_queues() for twelve processes with four queues each. The 48
+ * queues share ten HQDs, so that the queues of one process can be in two time
+ * slices. The process count in RUN_LIST, 3, is too low. The wrong count must
+ * make no difference.
  */
 static void test_both(void)
 {
@@ -169,7 +171,7 @@ static void test_both(void)
     relay_finish(&f);
 }
 
-/* Catches: queues are preempted although all of them fit. */
+/* Catches: queues are preempted although HQDs and VMIDs suffice for all. */
 static void test_whole_list(void)
 {
     unsigned i;
@@ -182,7 +184,7 @@ static void test_whole_list(void)
         qvgpu_user_compute_finish(&f.q[i]);
     }
     for (i = 0; i < f.queues; i++) {
-        /* The queue was never saved. */
+        /* A save would have written wptr: the queue was never preempted. */
         g_assert_cmphex(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO), ==, 0);
     }
     relay_finish(&f);
@@ -223,7 +225,7 @@ static void test_stalled(void)
     qvgpu_pm4_write(&f.q[2].c, va, 0x600d);
     relay(&f);
     qvgpu_list_run(&f.h, 0);
-    /* The relay continues until the stalled queue has the token. */
+    /* The other queues pass the token until it is 3, for stalled queue 2. */
     qvgpu_wait_until(({
         faults += take_fault(&f, va);
         faults >= 4 && qtest_readl(f.v->qts, f.shared) == 3;

@@ -7,8 +7,9 @@
  *   buffers in the middle, and holes between these
  * - 2 MiB that a leaf maps to the queue's RAM
  * - 2 MiB that a leaf maps to the queue's VRAM
- * - leaves of 1 GiB and 512 GiB. In these, packets use only two types of
- *   address: addresses of the queue's own memory, and addresses without memory.
+ * - ranges of 1 GiB and 512 GiB, each mapped by one leaf. Packets use only some
+ *   addresses there: those mapped to the queue's own memory, and those mapped
+ *   to a bus or VRAM address without memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -63,8 +64,8 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r)
 }
 
 /*
- * Return a changed value of page-table entry @pte: with fewer rights or
- * invalid. With @prt, the value may also be PRT or NORETRY.
+ * Return a changed value of page-table entry @pte. The value has fewer rights
+ * or is invalid. If @prt is true, the value may also be PRT or NORETRY.
  */
 static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 {
@@ -88,8 +89,9 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 
 /*
  * Write @entry as entry @i of @table. If the address space uses retry faults,
- * the entry starts invalid in @broken percent of the calls. If @data is true,
- * fault-handler.c may repair the entry with another value than @entry.
+ * the entry starts invalid in @broken percent of the calls. @data is true if
+ * the entry maps data: fault-handler.c may repair such an entry with another
+ * value than @entry.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
@@ -118,8 +120,8 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
         }
         pte = fuzz_case_pte(q, r);
         /*
-         * Some neighbouring pages are also contiguous in memory, so that one
-         * span covers them.
+         * Some neighbouring pages are also contiguous in memory, so that the
+         * device can access them as one span (VGPUSpan).
          */
         if (fuzz_chance(r, 50)) {
             kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
@@ -195,9 +197,7 @@ static void make_gart(FuzzQueue *q)
     }
 }
 
-/*
- * Fill the data pages of the queue's part of RAM and of VRAM with random bytes.
- */
+/* Fill the queue's data pages, in RAM and in VRAM, with random bytes. */
 static void make_data(FuzzQueue *q)
 {
     unsigned kind;
@@ -231,10 +231,12 @@ static void make_vmid0(FuzzCase *c)
         /*
          * A leaf of 1 GiB maps the address fb_offset, where VRAM begins. The
          * device aligns the leaf's address down to 1 GiB. Packets access only
-         * the first 2 * vram_size bytes of the leaf. Two cases are allowed:
-         * - fb_offset is a multiple of 1 GiB. The leaf starts with VRAM.
-         * - fb_offset % GiB is at least 2 * vram_size. All accesses of packets
-         *   to the leaf fault, because they are below VRAM.
+         * the first 2 * vram_size bytes of the leaf.
+         * - If fb_offset is a multiple of 1 GiB, the leaf starts with VRAM.
+         * - If fb_offset % GiB is at least 2 * vram_size, packets access only
+         *   addresses below fb_offset. There is no VRAM, so the accesses fault.
+         * - Any other fb_offset is not allowed: a queue would access VRAM
+         *   outside its own part.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

@@ -18,8 +18,9 @@
  * Cases use the upper end of guest RAM and of VRAM. In a hive of two devices,
  * cases use the VRAM on both sides of the boundary between the devices. A queue
  * writes only to its own part of RAM and of VRAM, so that the result is defined
- * although queues run at the same time. Each page table except the roots also
- * belongs to one queue. "Offset" below is an offset in FuzzMem.
+ * although queues run at the same time. Queues share only the root page tables;
+ * each other page table belongs to one queue. "Offset" below is an offset in
+ * FuzzMem.
  */
 #ifndef VGPU_TEST_FUZZ_H
 #define VGPU_TEST_FUZZ_H
@@ -37,15 +38,15 @@
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
 /*
- * A queue's part has data pages at both ends, and rings and buffers between.
- * FUZZ_DATA_RAM and FUZZ_DATA_VRAM are the numbers of data pages at the start
- * of a part in RAM and in VRAM, FUZZ_DATA_END is the number of data pages at
- * the end.
+ * Each part has data pages at both ends, and rings and buffers between.
+ * FUZZ_DATA_RAM is the number of data pages at the start of a part of RAM, and
+ * FUZZ_DATA_VRAM at the start of a part of VRAM. FUZZ_DATA_END is the number of
+ * data pages at the end of each part.
  */
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
-/* In a queue's part, rings and buffers begin at the page with this index. */
+/* Index, within a part, of the first page for rings and buffers. */
 #define FUZZ_SPECIAL        64
 /* Value of FuzzMem.used[] for a page that the current case uses. */
 #define FUZZ_USED           2
@@ -58,7 +59,7 @@ typedef struct FuzzRng {
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
     uint8_t *byte;
-    /* One element per byte: not 0 if the value of the byte is not checked. */
+    /* One element per byte. If not 0, the byte may have any value. */
     uint8_t *undef;
     /*
      * State of each page. FUZZ_USED: the current case uses the page. 1: the
@@ -78,9 +79,9 @@ typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
     /*
-     * The entry is a leaf for data, not for rings or buffers. Therefore, a
-     * repair may write another value than want: the queue still finds its
-     * packets.
+     * The entry is a leaf for data pages, not for rings or indirect buffers.
+     * Therefore, a repair may write another value than want: the queue still
+     * finds its packets.
      */
     bool data;
 } FuzzBroken;
@@ -115,11 +116,12 @@ typedef struct FuzzQueue {
     FuzzPlace rptr;             /* where the device may write rptr */
     /* Start of the queue's own 2 MiB of GPU addresses, by VMID. */
     uint64_t base[VGPU_NUM_VMIDS];
-    uint64_t huge[VGPU_NUM_VMIDS];  /* address of the 512 GiB leaf, by VMID */
+    /* Start of the 512 GiB of GPU addresses that one leaf maps, by VMID. */
+    uint64_t huge[VGPU_NUM_VMIDS];
     /*
-     * Random numbers for the handling of this queue's faults. Each queue has
-     * its own generator, so that packets dropped from one queue (c->drop) do
-     * not change the repairs of another queue.
+     * Random numbers for the handling of this queue's faults. To shrink a
+     * failing case, main.c drops packets (c->drop). Each queue has its own
+     * generator, so that this does not change the repairs of another queue.
      */
     FuzzRng rng;
     unsigned vmid;
@@ -134,9 +136,9 @@ typedef struct FuzzQueue {
     GArray *seen_traps;
     GArray *seen_stalls;        /* reported retry faults, QVGPUIrq */
     unsigned taken;             /* number of seen_stalls handled so far */
-    /* State of the oracle for this queue. */
+    /* State of the oracle for this queue, from here to the end. */
     bool reported;              /* this packet's no-retry fault is recorded */
-    /* A trap depends on an undefined value: skip the check of traps. */
+    /* An undefined value decides if a trap occurs: do not check the traps. */
     bool open_traps;
     bool loose;                 /* do not compare memory during this packet */
 } FuzzQueue;
@@ -150,7 +152,8 @@ struct FuzzCase {
     char *ram_file;
     FuzzMachine machine;
     /*
-     * Bus address of BAR 0. In a hive, the VRAM of the second device follows.
+     * Bus address of VRAM (BAR 0). In a hive, this is the VRAM of node 0; the
+     * VRAM of node 1 follows directly.
      */
     uint64_t vram_bus;
     uint64_t vram_size, ram_size;
@@ -194,13 +197,13 @@ static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
 {
     return fuzz_rnd(r) % n;
 }
-/* Return true with a probability of @percent percent. */
+/* Takes one number of @r, even if @percent is 0 or at least 100. */
 static inline bool fuzz_chance(FuzzRng *r, unsigned percent)
 {
     return fuzz_below(r, 100) < percent;
 }
 
-/* Return the place of byte @off of the queue's part. */
+/* Return the place of byte @off in the queue's part of memory @kind. */
 static inline FuzzPlace fuzz_part(FuzzQueue *q, QVGPUKind kind, uint64_t off)
 {
     return (FuzzPlace) { kind, FUZZ_PARTS_AT + q->part * FUZZ_PART + off };
@@ -226,7 +229,11 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 #define FUZZ_SPECIAL_VA     128
 #define FUZZ_SPECIALS       64
 #define FUZZ_HIGH_VA        440
-#define FUZZ_GART_PAGES     64          /* GART pages of each queue */
+/*
+ * Each queue has FUZZ_GART_PAGES pages of GART addresses. The entries of the
+ * first FUZZ_GART_USED pages are set.
+ */
+#define FUZZ_GART_PAGES     64
 #define FUZZ_GART_USED      48
 
 /* Functions of case.c */
@@ -252,7 +259,7 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
 /* Allocate @pages pages for rings and buffers of the queue. */
 FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
 /*
- * Return the GPU address, in VMID @vmid, of the place @at. The place is in the
+ * Return the GPU address, in VMID @vmid, of the place @at. @at must be in the
  * queue's pages for rings and buffers.
  */
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
@@ -319,8 +326,8 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
  */
 void fuzz_sdma_oracle_run(FuzzQueue *q);
 /*
- * Store or load at most 8 aligned bytes for a packet. @undef: not 0 if
- * docs/hardware.md does not define the value.
+ * Store or load at most 8 aligned bytes for a packet. @undef, which fuzz_load()
+ * sets, is not 0 if docs/hardware.md leaves one of the bytes undefined.
  */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);
@@ -350,7 +357,7 @@ void fuzz_check_faults(FuzzCase *c);
 
 /*
  * fuzz_start() overwrites all of @c. The machine can then run any number of
- * cases. fuzz_stop() also frees what fuzz_start() allocated.
+ * cases. fuzz_stop() stops the machine and frees what fuzz_start() allocated.
  */
 void fuzz_start(FuzzCase *c, FuzzMachine machine);
 void fuzz_stop(FuzzCase *c);
@@ -385,7 +392,11 @@ void fuzz_drain_irqs(FuzzCase *c);
  */
 bool fuzz_handle_fault(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                        const FuzzHit *hit);
-/* Return true if the queue has reported more retry faults than expected. */
+/*
+ * Return true if the queue has reported a retry fault that fuzz_handle_fault()
+ * has not handled. With the CAM off, repeated reports of handled faults do not
+ * count.
+ */
 bool fuzz_stalls_left(FuzzQueue *q);
 /*
  * If c->save is set, clear it, save the machine and restore it in a new QEMU.

@@ -17,8 +17,8 @@
 #define PEER_MMIO       0xe1000000u
 
 /*
- * Map the second device. On the bus as well as in the hive, the VRAM of this
- * device follows the VRAM of the first device.
+ * Map the second device. Its VRAM follows the VRAM of the first device, both in
+ * bus addresses and in the addresses of the hive.
  */
 static QVGPU *map_peer(QVGPU *v)
 {

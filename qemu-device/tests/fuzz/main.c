@@ -7,9 +7,9 @@
 #include <glib/gstdio.h>
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
-/* After so many cases, campaign() starts the next kind of machine. */
+/* After this number of cases, campaign() starts the next kind of machine. */
 #define MACHINE_CASES   512
-/* limit of the number of tries to drop a packet */
+/* shrink() tries to drop fewer packets than this from a failing case. */
 #define MAX_SHRINK      400
 
 static gint64 seconds = 10;
@@ -89,8 +89,8 @@ static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 }
 
 /*
- * Drop each packet of the failing case in turn. Keep a packet if the case
- * passes without it.
+ * Try to drop each packet of the failing case, from the last packet on. A
+ * packet stays dropped if the case still fails without it.
  */
 static void shrink(const char *self, uint64_t seed, unsigned packets)
 {

@@ -14,8 +14,8 @@ typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
     uint64_t base;
-    uint64_t mask;              /* mask of byte positions in the ring */
-    uint64_t pos;               /* position of the packet, in bytes */
+    uint64_t mask;              /* ring: size in bytes - 1; else UINT64_MAX */
+    uint64_t pos;               /* byte position of the packet, not masked */
     uint64_t end;
 } Stream;
 
@@ -105,8 +105,9 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 static void run_buffer(Stream *s);
 
 /*
- * Execute a packet. Returns its length in dwords; for a chain packet, a number
- * that moves the position to the end of the stream or beyond.
+ * Execute a packet. Returns its length in dwords, which the caller adds to
+ * s->pos. After a chain packet, the stream must end. For such a packet, the
+ * return value is large enough to move s->pos to s->end or beyond.
  */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {

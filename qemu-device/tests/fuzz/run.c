@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: runs a case on the device. All queues start together.
- * Then the oracle executes one queue after the other, and handles each fault
- * when the oracle reaches the access that faults. Meanwhile the other queues
- * run, or wait until their faults are handled.
+ * Fuzzer of vgpu-kfd: runs a case on the device. All queues of the device start
+ * together. Then the oracle, a model in the fuzzer, executes the packets of one
+ * queue after the other. When the oracle reaches an access that faults, it
+ * waits for the device's report of the fault and handles the fault. Meanwhile,
+ * the device runs the other queues. A queue that faults waits until the oracle
+ * reaches the access.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -103,9 +105,9 @@ static void program(FuzzCase *c)
      *
      * With the CAM, the clock must stand still. If the clock ran, the device
      * would report a fault again when the fuzzer handles the fault late. While
-     * the clock stands still, no queue may wait for a timer. Only a poll could
-     * do so: a poll waits if it has an interval, or after the eighth try. The
-     * polls of a case have no interval, and give up before the eighth try.
+     * the clock stands still, no queue may wait for a timer. Only a poll packet
+     * could wait for one: if the poll has an interval, or after the eighth try.
+     * The fuzzer's polls have no interval, and give up before the eighth try.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

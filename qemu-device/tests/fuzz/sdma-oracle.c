@@ -15,7 +15,7 @@ typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
     uint64_t base;
-    uint64_t mask;              /* mask of byte positions in the ring */
+    uint64_t mask;              /* ring: size in bytes - 1; else UINT64_MAX */
     uint64_t pos;               /* position of the packet, in bytes */
     uint64_t end;
     unsigned depth;
@@ -23,8 +23,8 @@ typedef struct Stream {
 
 /*
  * Translate the byte at @va. After each retry fault, translate the byte again.
- * Returns false if there is no memory at @va. The byte then reads as @data,
- * which is 0 or a byte of the default page.
+ * If there is memory at @va, sets @at and returns true. Otherwise, returns
+ * false, and a read of the byte gets @data: 0 or a byte of the default page.
  */
 static bool touch(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                   FuzzPlace *at, uint8_t *data)
@@ -125,7 +125,7 @@ uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
     return val;
 }
 
-/* Read the dword at @va, which a packet compares. */
+/* Read the dword that a packet compares. Bits 1:0 of @va have no effect. */
 static uint32_t read_dword(FuzzQueue *q, unsigned vmid, uint64_t va)
 {
     uint8_t undef;
@@ -168,12 +168,12 @@ static uint64_t pair(const uint32_t *dw)
     return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-/* The places that a copy has read and written. */
+/* The places that a copy has read and written, as sets of key(FuzzPlace). */
 typedef struct Copy {
     FuzzQueue *q;
     unsigned vmid;
-    GHashTable *from;           /* places read: FuzzPlace, see key() */
-    GHashTable *to[2];
+    GHashTable *from;
+    GHashTable *to[2];          /* by destination; [1] is for broadcast only */
     /*
      * A destination overlaps the source or the other destination. The bytes
      * that the copy writes are then undefined.
@@ -273,8 +273,9 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 }
 
 /*
- * Return the address of byte @b of element (@x, @y, @z) of a surface. The five
- * dwords at @dw describe the surface.
+ * Return the address of byte @b of element (@x, @y, @z) of a rectangle. An
+ * element has @size bytes. The five dwords at @dw describe the surface and the
+ * start of the rectangle in the surface.
  */
 static uint64_t rect_byte(const uint32_t *dw, unsigned size, uint64_t x,
                           uint64_t y, uint64_t z, unsigned b)

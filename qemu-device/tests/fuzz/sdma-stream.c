@@ -11,8 +11,8 @@
 #define MAX_LEN         (32 * KiB)
 
 /*
- * Choose an offset in the queue's part for @len bytes of data. Up to @more of
- * these bytes may lie beyond the end of the part.
+ * Choose an offset in the queue's part of memory @kind for @len bytes of data.
+ * Up to @more of these bytes may lie beyond the end of the part.
  */
 static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
                         uint64_t more)
@@ -29,8 +29,8 @@ static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
 }
 
 /*
- * Return how many bytes of an access may lie beyond the queue's part: MAX_LEN
- * if no memory follows the part, otherwise 0.
+ * Return how many bytes of an access may lie beyond the queue's part of memory
+ * @kind: MAX_LEN if the memory ends where the part ends, otherwise 0.
  */
 static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
 {
@@ -82,7 +82,8 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
     default:
         /*
          * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
-         * No packet reaches the other BARs, which are far from both.
+         * The other BARs are so far from RAM and BAR 0 that no packet reaches
+         * them.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +

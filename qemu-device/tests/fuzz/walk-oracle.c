@@ -23,7 +23,8 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val)
 }
 
 /*
- * Return the memory at @addr: a bus address if @system, else an offset in VRAM.
+ * Return the memory at @addr. @addr is a bus address if @system is true, else
+ * an offset in VRAM.
  */
 static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 {

@@ -22,7 +22,8 @@ typedef struct Fault {
     QVGPUSpace space;
     QVGPUSdma q;                /* user queue, engine 0 */
     QVGPUSdma kq;               /* kernel queue, engine 0 */
-    uint64_t buf, buf_va;       /* 64 KiB of pattern 1, mapped in space */
+    /* 64 KiB of RAM at buf, with pattern 1 of qvgpu_fill(), mapped at buf_va */
+    uint64_t buf, buf_va;
 } Fault;
 
 static void fault_start(Fault *f)
@@ -461,7 +462,8 @@ static void test_noretry_entry(void)
         g_assert_false(qvgpu_ih_pending(f.v));
         qvgpu_expect_byte(f.v, f.buf, 0, 64);
         /*
-         * The stall ended because the access failed, so no access was replayed.
+         * The stall ended because the access failed. Only an access that
+         * succeeds after its stall counts as a replay.
          */
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 0);
         qvgpu_stop(f.v);

@@ -249,8 +249,9 @@ static void test_full_without_overflow(void)
 }
 
 /*
- * Catches: an overflow overwrites the entry of a retry fault, and the fault is
- * not reported again although the driver acknowledges every CAM slot.
+ * Catches: a retry fault is lost if an overflow has overwritten its entry.
+ * (When the driver then acknowledges every CAM slot, the device must report the
+ * fault again.)
  */
 static void test_fault_lost_in_overflow(void)
 {

@@ -22,7 +22,8 @@
 typedef struct Rings {
     QVGPU *v;
     QVGPUSdma q;
-    uint64_t ring[IH_NUM_RINGS]; /* CPU addresses; ring 0's is v->ih.ring */
+    /* CPU addresses of the rings. Only test_routing() sets and uses ring[0]. */
+    uint64_t ring[IH_NUM_RINGS];
 } Rings;
 
 static void route(Rings *t, unsigned client, uint32_t ring)
@@ -129,19 +130,19 @@ static void test_routing(void)
             time[i] = expect_trap_in(&t, n, i, 50 + i);
         }
         /*
-         * The three entries have one announcement, because the driver has not
-         * written RPTR since the first entry.
+         * Ring 0 announces the three entries only once, because the driver has
+         * not written RPTR of ring n since the first entry.
          */
         kick = expect_kick(&t, n);
         g_assert_false(qvgpu_ih_pending(t.v));
-        /* Timestamps increase in the order of the events across all rings. */
+        /* Timestamps increase with each event, whichever ring has the entry. */
         g_assert_cmpuint(time[0], <, kick);
         g_assert_cmpuint(kick, <, time[1]);
         g_assert_cmpuint(time[1], <, time[2]);
 
         /*
          * The doorbell advances RPTR by one entry. Because two entries remain,
-         * the ring is announced again.
+         * ring 0 announces ring n again.
          */
         qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] +
                      8 * (DOORBELL_IH + n), IH_ENTRY_BYTES);
@@ -237,9 +238,9 @@ static void other_traps(QVGPUSdma *q, unsigned n)
 }
 
 /*
- * Catches: ring 1 or 2 is never announced because ring 0 was full at the time
- * of the first entry; the pending announcement is lost if the machine migrates
- * before ring 0 has a free entry.
+ * Catches: ring 1 or 2 is never announced because ring 0 was full when ring 1
+ * or 2 received its first entry; the pending announcement is lost if the
+ * machine migrates before ring 0 has a free entry.
  */
 static void test_ring0_full(void)
 {
@@ -328,8 +329,8 @@ static void test_no_such_ring(void)
                     (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE |
                      IH_RB_CNTL__ENABLE_INTR), ==, 0);
     /*
-     * The device takes the client number modulo 32. Each client has its own
-     * routing entry, which keeps the ring number that is written to it.
+     * The device takes the client number modulo IH_NUM_CLIENTS. Each client has
+     * its own routing entry, which keeps the ring number that is written to it.
      */
     route(&t, IH_CLIENT_VMC, 2);
     route(&t, IH_NUM_CLIENTS + IH_CLIENT_SDMA1, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests each kind of injection, from a table. The same seed must make
+ * vgpu-kfd: tests each kind of injection, see cases[]. The same seed must make
  * the same choices, and another seed must make other choices. Each event on
  * which an injection acts must be traced and counted. The other tests of
  * inject/ check the effect of each kind.
@@ -15,8 +15,8 @@
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 /*
- * Trace events whose order is always the same, because the workloads run only
- * one thread at a time.
+ * Trace events whose order is always the same, because the workloads use only
+ * one thread of the device at a time.
  */
 #define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \
     "-trace vgpu_ih_push -trace vgpu_ih_full -trace vgpu_queue_error " \
@@ -96,8 +96,8 @@ static uint64_t log_counters(Workload *r)
     }
     qobject_unref(rsp);
     /*
-     * A reset clears the device's counter, but not the injection's. Therefore,
-     * counted may be less than fired.
+     * A reset clears the device's counter (counted), but not the injection's
+     * own (fired). Therefore, counted may be less than fired.
      */
     g_assert_cmpuint(counted, <=, fired);
     g_string_append_printf(r->log, "seen %" PRIu64 " fired %" PRIu64 "\n",
@@ -136,7 +136,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
     g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
     g_unlink(file);
-    /* Each event on which the injection has acted has one trace event. */
+    /* The trace has one line for each time that the injection has acted. */
     for (line = trace; (line = strstr(line, " kind=")); line++, fired--) {
         g_assert_cmpuint(fired, >, 0);
         g_assert_true(g_str_has_prefix(line + 6, c->kind));
@@ -166,8 +166,8 @@ static void test_case(const void *opaque)
 
         /*
          * Different traces alone do not prove different choices, because a
-         * trace contains the random numbers. With another seed, the log must
-         * differ as well.
+         * trace contains the random numbers. With another seed, the log that
+         * record() returns must differ as well.
          */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);

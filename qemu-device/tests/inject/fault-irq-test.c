@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests injections into interrupts and invalidations. */
+/*
+ * vgpu-kfd: tests injections into interrupts (fault-*, ih-overflow) and TLB
+ * invalidations (inv-*), and an interrupt during a surprise removal.
+ */
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
@@ -14,7 +17,7 @@
 #define VMID    11
 #define VA      UINT64_C(0x600000000000)
 #define DELAY   1000000         /* ns */
-#define INV_ENG 17              /* invalidation engine */
+#define INV_ENG 17              /* as in the arguments of test_no_ack() */
 
 typedef struct Irq {
     QVGPU *v;
@@ -42,7 +45,7 @@ static void fault(Irq *t)
     qvgpu_pkt_fence(&t->q, VA, 1);
     qvgpu_sdma_kick(&t->q);
     qvgpu_wait_until(qvgpu_counter(t->v, VGPU_CNT_FAULTS_RETRY) == 1);
-    /* The engine pushes the entry before it serves another queue. */
+    /* The engine pushes the entry before it serves kq, its other queue. */
     qvgpu_sdma_pass(&t->kq);
 }
 
@@ -104,9 +107,10 @@ static void test_spurious(void)
  * Catches: a division by 0, because the number of pages in the range overflows.
  *
  * The device chooses the page number random % N, where N is the number of pages
- * in the range. All injections have the same seed, so random is the same. N is
- * a power of two, 2^39 or 2^52. Therefore bits 31:0 of all chosen page numbers
- * are equal, which the test checks.
+ * in the range. All injections have the same seed, so random is the same. For
+ * the three lengths, N is 2^39, 2^52 and 2^52. These are powers of two greater
+ * than 2^32. Therefore bits 31:0 of all chosen page numbers are equal. If they
+ * are not, an N was wrong.
  */
 static void test_spurious_everywhere(void)
 {
@@ -174,7 +178,7 @@ static void test_drop(void)
     qobject_unref(info);
     /*
      * After QVGPU_RESEND_NS, the engine sends the entry again. The entry still
-     * belongs to the first fault.
+     * has serial 1, because the fault is not a new one.
      */
     qtest_clock_step(t.v->qts, QVGPU_RESEND_NS - 1);
     qvgpu_sdma_pass(&t.kq);
@@ -189,8 +193,8 @@ static void test_drop(void)
     qvgpu_stop(t.v);
 
     /*
-     * A repair and an acknowledge resume the queue before the dropped interrupt
-     * entry is sent again.
+     * This time, the driver repairs the page and acknowledges the CAM slot
+     * before the resend is due. The queue must continue without the entry.
      */
     irq_start(&t);
     qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64, VA);
@@ -220,8 +224,8 @@ static void test_delay(void)
 }
 
 /*
- * Catches: an injected overflow does not set the overflow bit of WPTR, loses
- * the entry, or also overflows the ring at the next entry.
+ * Catches: an injected overflow does not set the overflow bit of WPTR; the
+ * injection acts on an entry of another source, or also on the next entry.
  */
 static void test_overflow(const void *where)
 {
@@ -352,9 +356,10 @@ static void test_early_ack(void)
 /*
  * Catches: a removed device sends an MSI when a stopped machine continues.
  *
- * The main loop is held in the removal, when BAR 0 leaves the bus. Meanwhile
- * the CP raises an interrupt, so that an MSI is due. After the removal, the
- * test stops and continues the machine. The MSI must not be sent.
+ * The test holds the main loop in the middle of the removal, while BAR 0 leaves
+ * the bus. Meanwhile the CP raises an interrupt, so that an MSI is due. After
+ * the removal, the test stops and continues the machine. The MSI must not be
+ * sent.
  */
 static void test_removal_msi(void)
 {

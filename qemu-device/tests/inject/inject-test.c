@@ -33,8 +33,9 @@ static void inject_start_args(Inject *t, const char *args)
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
-     * Let the TLB hold the ring and the other pages that the queue uses, so
-     * that injections act only on translations of the pages from VA on.
+     * After the invalidation, the NOP brings the ring and the other pages that
+     * the queue uses back into the TLB. Therefore, injections act only on
+     * translations of the pages from VA on.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
@@ -49,8 +50,8 @@ static void inject_start(Inject *t)
 }
 
 /*
- * Emit writes to pages @first to @first + @n - 1. A write faults if the
- * page-table entry of the page reads as 0.
+ * Emit writes to pages @first to @first + @n - 1. A write faults if an
+ * injection lets the page-table entry of the page read as 0.
  */
 static void touch(Inject *t, unsigned first, unsigned n)
 {
@@ -327,8 +328,8 @@ static void test_corrupt(void)
 }
 
 /*
- * Catches: pte-late returns the old page-table entry on every walk, on no walk,
- * or for an entry that has not changed.
+ * Catches: pte-late returns the old page-table entry on every walk or on no
+ * walk; pte-late acts although the entry has not changed since the last walk.
  */
 static void test_late(void)
 {
@@ -345,8 +346,9 @@ static void test_late(void)
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
     /*
-     * The injection gives the old page-table entry to the next three walks. The
-     * walk after these reads the new entry.
+     * The first walk read 0 and faulted. In the next three walks, the injection
+     * returns 0 again, so these fault, too. The walk after them reads the new
+     * entry.
      */
     qvgpu_space_map(&t.space, VA, t.mem, QVGPU_PAGE);
     g_assert_cmpuint(run(&t, pages), ==, 1 + 3);
@@ -400,7 +402,10 @@ static void test_gart_lost(void)
     qvgpu_sdma_finish(&kq);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, pte), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, lost), ==, 1);
-    /* The first write has no effect, because VMID 0 does not retry. */
+    /*
+     * The injection makes the first write fault. The write has no effect,
+     * because VMID 0 does not retry.
+     */
     qvgpu_ih_next(t.v, &irq);
     g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, ==, 0);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 0);
@@ -454,8 +459,9 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * The entry changes after the first walk. The next two walks still read
-         * the old value.
+         * Each round has one walk. The GART entry changes after round 1. In
+         * rounds 2 and 3, the injection still returns the old entry. Round 4
+         * reads the new entry.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,

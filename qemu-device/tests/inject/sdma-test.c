@@ -51,8 +51,8 @@ static bool hangs(QVGPU *v, unsigned engine)
 }
 
 /*
- * Catches: a hang ends when the queue is disabled or the engine is frozen,
- * affects other engines, or does not end at a reset.
+ * Catches: a hang ends when the queue is disabled or the engine is frozen; a
+ * hang affects other engines; a reset does not end a hang.
  */
 static void test_hang(void)
 {

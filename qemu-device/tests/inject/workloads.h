@@ -51,7 +51,7 @@ void workload_traps(Workload *r);
 void workload_invalidations(Workload *r);
 /* Only arm the injection, for a kind that acts immediately. */
 void workload_nothing(Workload *r);
-/* Reset the machine and log src, several times. */
+/* Several times: reset the machine, and log a checksum of src. */
 void workload_resets(Workload *r);
 /* Copy from the VRAM of a second device. */
 void workload_peer(Workload *r);

@@ -204,20 +204,20 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
     g_assert_cmphex(irq.data[0], ==, data0);
 }
 
-/* Dword offsets of the packets and values of a gate. */
+/* Layout of a gate: offsets from its start, in dwords. */
 enum {
-    GATE_COPY = 0,              /* stores a register in GATE_REG, or is a NOP */
-    /* Jumps to GATE_COPY. When the gate is open, jumps to GATE_OUT. */
+    /* Packet that copies a register to GATE_REG, or a NOP if there is none. */
+    GATE_COPY = 0,
+    /* Packet that jumps to GATE_COPY or, when the gate is open, to GATE_OUT. */
     GATE_CHAIN = 6,
-    GATE_LOOP_DWORDS = 10,
+    GATE_LOOP_DWORDS = 10,      /* length of the two packets above */
     /*
-     * Start of the buffer to which the open gate jumps: a NOP packet of
-     * GATE_LOOP_DWORDS. qvgpu_gate_open() changes only the address in the chain
-     * packet, not the buffer length. Therefore, this buffer is as long as the
-     * loop.
+     * NOP packet to which the open gate jumps. The jump packet contains an
+     * address and a length. qvgpu_gate_open() changes only the address.
+     * Therefore, this NOP is as long as the loop, GATE_LOOP_DWORDS.
      */
     GATE_OUT = 16,
-    GATE_REG = 32,              /* value that the packet at GATE_COPY stored */
+    GATE_REG = 32,              /* value of the register */
 };
 
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
@@ -264,7 +264,10 @@ void qvgpu_compute_pass_timeslice(QVGPUCompute *c)
     const uint32_t nop = 2u << 30;
     unsigned i;
 
-    /* A time slice has 256 steps, and each packet takes at least one step. */
+    /*
+     * A time slice has at most 256 steps, and each packet takes at least one
+     * step. Therefore, 2 * 256 packets do not fit in one time slice.
+     */
     for (i = 0; i < 2 * 256; i++) {
         qvgpu_pm4(c, &nop, 1);
     }

@@ -47,7 +47,7 @@ void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 /* Initialise @c with a ring of 4 KiB in guest RAM. Does not write the HQD. */
 void qvgpu_compute_init(QVGPUCompute *c, QVGPU *v, unsigned me, unsigned pipe,
                         unsigned queue, QVGPUSpace *s);
-/* Write the queue to its HQD and activate it; execution starts at c->wptr. */
+/* Write the queue to its HQD and activate it; rptr and wptr are c->wptr. */
 void qvgpu_compute_load(QVGPUCompute *c);
 /*
  * Initialise and load a queue of VMID 0. The ring is in VRAM, and the queue
@@ -55,8 +55,8 @@ void qvgpu_compute_load(QVGPUCompute *c);
  */
 void qvgpu_compute_open_vram(QVGPUCompute *c, QVGPU *v);
 /*
- * Return the GPU address at which the queue accesses the @len bytes at CPU
- * address @addr. If the queue has an address space, map the memory there.
+ * Return a GPU address with which the queue can access the @len bytes at CPU
+ * address @addr. If the queue has an address space, map the returned address.
  */
 uint64_t qvgpu_compute_place(QVGPUCompute *c, uint64_t addr, uint64_t len);
 /*
@@ -117,15 +117,15 @@ typedef struct QVGPUGate {
  *
  * @va: GPU address of this VRAM
  * @words: the test's CPU mapping of this VRAM (qvgpu_hold_page())
- * @reg: register that each round of the loop reads for qvgpu_gate_reg(), or 0
+ * @reg: register that the gate's loop reads in each round, or 0 for none
  */
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);
 /* Let the queue leave the loop of its gate. */
 void qvgpu_gate_open(QVGPUGate *g);
 /*
- * Return the value that the gate's loop last read from register @reg of
- * qvgpu_gate_emit(), or 0 before the first read.
+ * Return the value that the gate's loop last read from its register, or 0
+ * before the first read. The register is an argument of qvgpu_gate_emit().
  */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
 /* Emit NOPs whose execution takes longer than one time slice. */

@@ -261,9 +261,10 @@ void qvgpu_main_loop_pass(QVGPU *v)
     unsigned i;
 
     /*
-     * Each register read is a request that QEMU's main loop serves. When two
-     * requests have been served, the main loop has run all bottom halves that
-     * were due before the first request. The third read is a margin.
+     * Each register read is a request that QEMU's main loop serves. An
+     * iteration of the main loop may serve the first request before it runs the
+     * bottom halves that are due. The second request is served in a later
+     * iteration, after these bottom halves. The third read is a margin.
      */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);

@@ -75,8 +75,9 @@ int64_t qvgpu_wait_us(void);
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
 /*
- * Virtual time, in nanoseconds, by which qvgpu_waited() steps the clock: about
- * as long as one check of a condition takes in real time.
+ * Virtual time, in nanoseconds, by which qvgpu_waited() steps the clock after a
+ * check of a condition. The check takes about as long in real time, so virtual
+ * time is about as fast as real time.
  */
 #define QVGPU_STEP_NS   100000
 
@@ -95,21 +96,21 @@ int64_t qvgpu_wait_us(void);
 
 /**
  * qvgpu_time_passes: let virtual time pass while tests wait
- * @v: the machine, or NULL to stop the clock of all machines, which is the
- *     initial state
+ * @v: the machine, or NULL to stop the clock of all machines (initially, all
+ *     clocks are stopped)
  *
  * From this call on, qvgpu_wait_until() steps the clock of @v by QVGPU_STEP_NS
  * each time that its condition is false. Tests of polls, time slices and retry
- * faults without the CAM need this. Do not call qvgpu_wait_until() with a
- * running clock while the main loop is held (lib/hold.h), because the main loop
- * executes the command that steps the clock.
+ * faults without the CAM need this. If a test calls qvgpu_wait_until() while
+ * the main loop is held (lib/hold.h), the clock must be stopped, because the
+ * main loop executes the command that steps the clock.
  *
  * Return: the machine whose clock ran before, or NULL.
  */
 QVGPU *qvgpu_time_passes(QVGPU *v);
 /*
- * Step the clock of qvgpu_time_passes() once. qvgpu_wait_until() and similar
- * loops call this after a check that failed.
+ * Step the clock of qvgpu_time_passes() by QVGPU_STEP_NS, if it is not stopped.
+ * qvgpu_wait_until() and similar loops call this after a check that failed.
  */
 void qvgpu_waited(void);
 
@@ -178,7 +179,7 @@ void qvgpu_main_loop_pass(QVGPU *v);
  * enough memory is left. Returns the CPU address.
  */
 uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
-/* Allocate a page of guest RAM. */
+/* As qvgpu_alloc(), for one page of guest RAM. */
 uint64_t qvgpu_ram_page(QVGPU *v);
 bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
 /*

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event. */
+/*
+ * Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event. QEMU's
+ * log is a full pipe, which blocks the thread that logs the event.
+ */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include <glib/gstdio.h>
@@ -95,7 +98,7 @@ bool qvgpu_hold_logged(QVGPUHold *h)
     if (!line) {
         return false;
     }
-    /* The pipe had space for this line and has none for a second one. */
+    /* One such line fits in LINE_BYTES, two do not. */
     g_assert_cmpint(line, >, LINE_BYTES / 2);
     g_assert_cmpint(line, <=, LINE_BYTES);
     return true;
@@ -186,8 +189,8 @@ void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts)
     qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[DONE]));
     /*
-     * The pipe still contains only the first line, because the main loop is
-     * held in the write of the second line.
+     * The pipe still contains only the first line, because there is no space
+     * for the second line. The main loop is held in the write of this line.
      */
     g_assert_true(qvgpu_hold_logged(h));
     lines = qvgpu_hold_release(h);

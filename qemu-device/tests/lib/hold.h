@@ -14,7 +14,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-/* Argument @vram of qvgpu_start_sized() for VRAM that the test shares. */
+/* Argument @vram of qvgpu_start_sized(): the test shares VRAM with QEMU. */
 #define QVGPU_HOLD_VRAM     "64M,memdev=vram"
 
 typedef struct QVGPUHold {
@@ -47,9 +47,9 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @second: false: hold the thread that logs the first event; true: let the
  *     first event pass, and hold the thread that logs the second one
  *
- * If @second is true, the pipe has space for 64 bytes. Each log line must have
- * 33 to 64 bytes, so that one line fits but not two. qvgpu_hold_logged() checks
- * the length of the first line.
+ * Fills the pipe for QEMU's log, but leaves 64 bytes free if @second is true.
+ * Then each log line must have 33 to 64 bytes, so that one line fits but not
+ * two. qvgpu_hold_logged() checks the length of the first line.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*
@@ -58,8 +58,9 @@ void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
  */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
- * Empty the pipe, so that held threads continue and no further thread is held.
- * Returns the number of lines that were in the pipe.
+ * Empty the log pipe. Held threads continue, and further log lines fit in the
+ * pipe without blocking a thread. Returns the number of lines that were in the
+ * pipe.
  */
 unsigned qvgpu_hold_release(QVGPUHold *h);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test-side driver of vgpu-kfd: the hardware scheduler. Brings up KIQ and HIQ,
+ * Test-side driver of vgpu-kfd: starts the hardware scheduler (KIQ and HIQ),
  * and builds run lists, as KFD does.
  */
 #ifndef VGPU_TEST_HWS_H
@@ -12,7 +12,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define QVGPU_HWS_VMIDS     0xff00u         /* VMIDs that KFD uses */
-#define QVGPU_HWS_LIST      (32 * KiB)      /* bytes of a run list */
+#define QVGPU_HWS_LIST      (32 * KiB)      /* bytes for a run list */
 
 typedef struct QVGPUHws {
     QVGPU *v;

@@ -8,7 +8,10 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
-/* A live migration makes at least this number of passes over dirty memory. */
+/*
+ * Passes over dirty memory that qvgpu_migrate_live() waits for before it lets
+ * the migration complete.
+ */
 #define PASSES      4
 
 static bool status_is(QTestState *qts, const char *command, const char *want)
@@ -120,8 +123,9 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     bool hurry = true;
 
     /*
-     * Do not let the source complete before PASSES passes, so that engines
-     * change memory that the migration has already sent.
+     * Allow a downtime of 1 ms only, so that the source does not complete
+     * before PASSES passes. Meanwhile engines change memory that the migration
+     * has already sent.
      */
     set_downtime(v->qts, 1);
     if (feed) {

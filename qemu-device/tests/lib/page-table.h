@@ -42,7 +42,7 @@ void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
 void qvgpu_space_set_retry(QVGPUSpace *s, bool retry);
 /*
  * Return the CPU address of the page-table entry of @va at @level. Allocates
- * missing tables above that level.
+ * the table that contains this entry, and the tables above it, if missing.
  */
 uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
 /*

@@ -15,14 +15,14 @@ QDict *qvgpu_query(QVGPU *v);
 void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
                           const char *says);
 /*
- * Return the number of links that query-vgpu reports for @node of the only
- * hive.
+ * Return the mask of nodes to which @node has a link that is up, as query-vgpu
+ * reports it. There is only one hive.
  */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /*
- * Look up a member of @info, which is a result of qvgpu_query(). A returned
- * QDict is a borrowed reference, or NULL if the member is absent. Fails the
- * test if the engine or the counter is unknown.
+ * Look up a queue, a VMID or a counter in @info, a result of qvgpu_query(). A
+ * returned QDict is a borrowed reference, or NULL if the queue or the VMID is
+ * absent. An absent engine or counter fails the test.
  */
 QDict *qvgpu_query_queue(QDict *info, unsigned engine, unsigned queue);
 QDict *qvgpu_query_vmid(QDict *info, const char *hub, unsigned vmid);

@@ -40,8 +40,8 @@ unsigned qvgpu_sdma_exception(QVGPUSdma *q)
 }
 
 /*
- * Return the GPU address at which the queue accesses the @len bytes at CPU
- * address @addr. If the queue has an address space, map the memory there.
+ * Return a GPU address with which the queue can access the @len bytes at CPU
+ * address @addr. If the queue has an address space, map the returned address.
  */
 static uint64_t place(QVGPUSdma *q, uint64_t addr, uint64_t len)
 {
@@ -153,8 +153,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q)
         return;
     }
     /*
-     * Write the low half only. If both halves changed, wptr would be wrong
-     * between the two writes.
+     * Write the low half only. The high half must not change, because wptr
+     * would be wrong between two writes.
      */
     g_assert_cmphex(qvgpu_sdma_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
     qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);

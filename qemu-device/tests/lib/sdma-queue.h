@@ -43,7 +43,7 @@ void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
 void qvgpu_sdma_init_ring(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, QVGPUKind kind,
                           uint64_t bytes);
-/* Call qvgpu_sdma_init() and qvgpu_sdma_load(). */
+/* As qvgpu_sdma_init() followed by qvgpu_sdma_load(). */
 void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
 /*
@@ -84,8 +84,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
  * Run two packets on @q, one after the other. The engine serves its queues
- * round-robin. Therefore, when the function returns, all other queues of the
- * engine have run, and a queue whose stall has ended has continued.
+ * round-robin, so all other queues of the engine run between the two packets.
+ * On return, a queue whose stall has ended has therefore continued, too.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 

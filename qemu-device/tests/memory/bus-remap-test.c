@@ -98,8 +98,8 @@ static void test_bus_master(void)
  * reused.
  *
  * The engine repeats an access that faults, and is held between two trace
- * events of one access. The write that disables bus mastering must wait until a
- * thread of the test releases the engine.
+ * events of one access. A second thread of the test releases the engine after
+ * 0.2 s. The write that disables bus mastering must not return before this.
  */
 static void test_bus_master_access(void)
 {
@@ -140,8 +140,8 @@ static void test_bus_master_access(void)
  * bus during the access.
  *
  * The engine copies from the VRAM of the peer, a second device, to a page that
- * faults. The engine is held as in test_bus_master_access(), within an access
- * that has already mapped the source page.
+ * is not mapped. The engine first maps the source page, then faults at the
+ * destination, and is held there as in test_bus_master_access().
  */
 static void test_peer_access(void)
 {
@@ -177,7 +177,7 @@ static void test_peer_access(void)
     qpci_config_writew(peer, PCI_COMMAND, 0);
     qvgpu_hold_access_end(&h, v);
 
-    /* The next access finds no memory at the peer's address. */
+    /* The peer has left the bus, so the next access finds no memory. */
     qvgpu_time_passes(v);
     qvgpu_ih_next_fault(v, VMID, va, false, false);
     qvgpu_space_map(&space, va + QVGPU_PAGE, dst, QVGPU_PAGE);
@@ -242,14 +242,14 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * Unplug a peer while the engine is held in the delay that follows the engine's
- * lookup of the peer's VRAM. The unplug first takes the peer off the bus, then
- * waits for the end of the engine's access. A thread of the test releases the
- * engine after 0.2 s.
+ * Let the engine access the VRAM of a peer. The engine looks up this VRAM on
+ * the bus, and is held in the delay that follows the lookup. Then unplug the
+ * peer: QEMU takes the peer off the bus, and waits for the end of the access. A
+ * thread of the test releases the engine after 0.2 s.
  *
- * Returns true if the engine then looks up the VRAM again. Returns false if the
- * engine was released before the peer had left the bus. This can happen on a
- * slow host.
+ * Returns true if the released engine looks up the VRAM again, and faults,
+ * because the VRAM has left the bus. Returns false if the peer was still on the
+ * bus when the engine was released. This can happen on a slow host.
  */
 static bool looks_again(void)
 {
@@ -277,7 +277,10 @@ static bool looks_again(void)
     rp = plug_peer(v);
     exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
 
-    /* The queue accesses only the peer's page through the bus. */
+    /*
+     * Of all memory that the queue accesses, only the peer's page is accessed
+     * through the bus. The rest is the device's own VRAM.
+     */
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);

@@ -137,7 +137,10 @@ static void test_agp_window(void)
     uint64_t at = 2 * TiB;
     QVGPUSdma q;
 
-    /* The queue must not use guest RAM, because the AGP window moves. */
+    /*
+     * The ring is in VRAM. If it were in guest RAM, the queue would access the
+     * ring through the AGP window, which the test moves.
+     */
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     qvgpu_mm_wr(v, MC_VM_AGP_BOT, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_TOP, at >> 24);
@@ -357,7 +360,7 @@ static void test_first_fault_is_kept(void)
                     status | VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS);
     g_assert_cmphex(qvgpu_mm_rd64(g.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
                     (GART_AT >> 12) + 5);
-    /* Each of the two faults raises an interrupt. */
+    /* Unlike the status register, the interrupts report both faults. */
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 5 * QVGPU_PAGE, false, false);
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 6 * QVGPU_PAGE, true, false);
     g_assert_cmpuint(qvgpu_counter(g.v, VGPU_CNT_FAULTS_NORETRY), ==, 2);

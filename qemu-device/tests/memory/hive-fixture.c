@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: fixture of the hive tests. */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qobject/qdict.h"

@@ -17,10 +17,10 @@
 #define HIVE        "'qom-type': 'vgpu-hive', 'id': 'h1'"
 
 /*
- * Catches: a hive accepts devices with different sizes of VRAM, or two devices
- * at one node; a hive is deleted or changed while it has devices; property hive
- * accepts a number, as it did in earlier versions; the error message for a
- * number does not demand the id of a vgpu-hive object.
+ * Catches: a hive accepts devices with different sizes of VRAM, or a second
+ * device at the same node; a hive is deleted or changed while it has devices;
+ * property hive accepts a number, as it did in earlier versions; the error
+ * message for a number does not say that a vgpu-hive object's id is expected.
  */
 static void test_bad(void)
 {
@@ -128,9 +128,9 @@ static void test_places(void)
 }
 
 /*
- * Load @file in a QEMU with the command line of @v, but without the string
- * @without. Fails the test unless the load fails. Returns the error output,
- * which the caller frees.
+ * Load the saved state @file in a QEMU with the command line of @v, but without
+ * the string @without. Fails the test if the load succeeds. Returns the error
+ * output, which the caller frees.
  */
 static char *load_error(QVGPU *v, const char *without, const char *file)
 {
@@ -154,12 +154,13 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 }
 
 /*
- * Node 0 is unplugged. Then the machine migrates with the device at node 1.
+ * Node 0 is unplugged. Then the machine is saved with the device at node 1.
+ * Only a device at node 1 may load this state.
  *
- * Catches: the migration fails, because the device becomes node 0 in the new
- * machine; a device at node 0 loads the state; a device at node 0 refuses the
- * state, but the error message does not name the remedy. (Only a device at node
- * 1 may load the state.)
+ * Catches: the new machine puts a device with node=1 at node 0, so that the
+ * load fails; a device without node=1, which becomes node 0, loads the state;
+ * such a device refuses the state, but the error message does not say that the
+ * device needs node=1.
  */
 static void test_move_without_node_0(void)
 {
@@ -187,8 +188,8 @@ static void test_move_without_node_0(void)
               QVGPU_PAGE);
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
     /*
-     * Node 0 is free for another device. The VRAM of that device contains only
-     * zeros.
+     * A new device gets the node of the unplugged device, node 0. The VRAM of
+     * the new device contains only zeros.
      */
     hive_plug(v, "");
     hive_expect_place(v, 1, 1, 1, HIVE_ID);

@@ -31,7 +31,7 @@ static void hubs_start(Hubs *t)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
 }
 
-/* Write @val to VA with the compute queue and to VA + 4 with the SDMA queue. */
+/* The compute queue uses the GFX hub, and the SDMA queue uses the MM hub. */
 static void write_both(Hubs *t, uint32_t val)
 {
     qvgpu_pm4_write(&t->c, VA, val);

@@ -253,9 +253,9 @@ static void test_acknowledge_waits(void)
 }
 
 /*
- * Catches: a translation leaves the TLB without an invalidation, so that a
- * missing invalidation in a driver would be noticed only sometimes. The TLB may
- * evict a translation only for another translation that needs the same slot.
+ * Catches: a translation leaves the TLB although it was not invalidated, and no
+ * other translation needs the same slot. A driver without a necessary
+ * invalidation would then fail only sometimes.
  */
 static void test_capacity(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). The
- * test builds the IOMMU's tables: an identity mapping of RAM, and a table of 4
- * KiB pages at bus address IOVA.
+ * test builds the IOMMU's tables: an identity mapping of RAM, and a table that
+ * maps 4 KiB pages, whose bus addresses begin at IOVA.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -22,10 +22,11 @@
 #define TRAPS           100
 
 #define IOVA            (512 * MiB)     /* bus address above the end of RAM */
-/* Bus address whose IOMMU table is not in RAM. */
+/* Bus address that the IOMMU translates with a table outside of RAM. */
 #define IOVA_LOST       (IOVA + 2 * MiB)
 #define HOLE            0x30000000u     /* bus address without memory */
-#define IOAPIC          0xfec00000u     /* an IOMMU table here reads as 0 */
+/* Registers of the I/O APIC. An IOMMU table at this address reads as 0. */
+#define IOAPIC          0xfec00000u
 
 #define VTD             0xfed90000u     /* registers of intel-iommu in q35 */
 #define VTD_GCMD        (VTD + 0x18)
@@ -64,7 +65,8 @@ struct Iommu {
     uint64_t (*entry)(uint64_t page);
     /* Invalidate all translations of the IOMMU. */
     void (*invalidate)(Iommu *m, QVGPU *v);
-    uint64_t pages;             /* CPU address of the IOMMU table for IOVA */
+    /* CPU address of the IOMMU table for the bus addresses from IOVA on */
+    uint64_t pages;
     uint64_t cmdbuf;
     uint32_t tail;
 };
@@ -126,9 +128,9 @@ static void amd_enable(Iommu *m, QVGPU *v)
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
      * The table for IOVA_LOST is at IOAPIC, where every table entry reads as 0.
-     * At HOLE, the read of an entry would fail, and QEMU's amd-iommu would log
-     * an event. To build the event, amd-iommu shifts a value by 64, which is
-     * undefined in C.
+     * The table is not at HOLE as in vtd_enable(): the read of an entry would
+     * fail, and QEMU's amd-iommu would log an event. To build the event,
+     * amd-iommu shifts a value by 64, which is undefined in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -189,8 +191,8 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
 }
 
 /*
- * As start_sized(), with the pipe and VRAM of @h. Destroys @h if the result is
- * NULL.
+ * Initialise @h, and call start_sized() for a machine that uses the log pipe
+ * and the VRAM of @h. Destroys @h if the result is NULL.
  */
 static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 {
@@ -253,8 +255,8 @@ static void test_translate(const void *kind)
     qvgpu_fill(v, src, 6, 0, QVGPU_PAGE);
 
     /*
-     * IOVA has no memory before translation is enabled, and one page
-     * afterwards.
+     * Until m.enable(), the bus has no memory at address IOVA. Afterwards, the
+     * IOMMU maps one page at this address.
      */
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, 8);
     qvgpu_sdma_finish(&q);
@@ -280,7 +282,8 @@ static void test_translate(const void *kind)
 }
 
 /*
- * After a retry fault, the replay of the access must wait for the IOMMU.
+ * After a retry fault, the replay of the access needs a new reply of the IOMMU,
+ * and waits for it.
  *
  * Catches: because of this wait, the fault is reported twice, or the replay is
  * not counted; a stalled access continues with an old translation, which the
@@ -352,15 +355,16 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
 }
 
 /*
- * Catches: an invalidation of one VMID discards IOMMU requests and replies of a
- * queue in another VMID, so that repeated invalidations starve queues behind an
- * IOMMU; a reply stays valid after its VMID is invalidated.
+ * Catches: an invalidation of another VMID, or in another hub, discards IOMMU
+ * requests and replies of a queue, so that repeated invalidations starve queues
+ * behind an IOMMU; an invalidation of the queue's own VMID does not discard
+ * them.
  *
  * Without an invalidation, the engine makes two requests, one for each page.
  * The test writes the invalidation after the first request. At that time, the
  * second request is not complete, because the test holds the engine in it. If
  * the invalidation discards a request or a reply, the engine makes more than
- * two requests.
+ * two requests. Only the last of the three invalidations may do so.
  */
 static void test_invalidate(const void *kind)
 {
@@ -452,11 +456,12 @@ static void test_ring(const void *kind)
 }
 
 /*
- * The IOMMU's table for IOVA_LOST is not in RAM, so that the IOMMU takes the
- * BQL to read the table. To stop the machine, the main loop holds the BQL while
- * it waits for the worker.
+ * The IOMMU's table for IOVA_LOST is not in RAM, so a call to the IOMMU takes
+ * the BQL to read the table. When the machine stops, the main loop waits for
+ * the worker, and holds the BQL meanwhile.
  *
- * Catches: the worker itself calls the IOMMU, so that QEMU hangs.
+ * Catches: the worker itself calls the IOMMU. The worker then waits for the
+ * BQL, while the main loop waits for the worker, and QEMU hangs.
  */
 static void test_stop(const void *kind)
 {
@@ -498,10 +503,11 @@ static void test_stop(const void *kind)
  * Catches: the device writes interrupt entries after its removal. (Entries that
  * wait for the IOMMU during the removal must be dropped.)
  *
- * When the removal takes BAR 0 off the bus, QEMU builds FlatViews. The test
- * holds the main loop at the second FlatView. Meanwhile the CP raises
- * interrupts. The entries of these interrupts wait until the removal is
- * complete, because only the main loop calls the IOMMU for them.
+ * When the removal takes BAR 0 off the bus, QEMU builds FlatViews. The first
+ * FlatView shows the test that the removal has begun. The test holds the main
+ * loop at the second FlatView. Meanwhile the CP raises interrupts. The entries
+ * of these interrupts wait until the removal is complete, because only the main
+ * loop calls the IOMMU for them.
  */
 static void test_remove(const void *kind)
 {
@@ -524,9 +530,12 @@ static void test_remove(const void *kind)
 }
 
 /*
- * Catches: a worker raises the fault event of the IOMMU. Under TCG this fails
- * an assertion, because interrupting a CPU requires the BQL. The fault event is
- * an NMI, after which the CPU halts again.
+ * Catches: a worker calls the IOMMU, which then raises its fault event in the
+ * worker's thread. Under TCG this fails an assertion, because only a thread
+ * with the BQL may interrupt a CPU.
+ *
+ * The test configures an NMI as the fault event. The firmware contains only HLT
+ * instructions, so the CPU halts again after the NMI.
  */
 static void test_report(void)
 {
@@ -555,7 +564,10 @@ static void test_report(void)
         return;
     }
     m.enable(&m, v);
-    /* Set the NMI vector to the reset address, where all code is HLT. */
+    /*
+     * Set the NMI vector to the reset address, where all code is HLT. Then
+     * configure the fault event: an MSI with delivery mode NMI (0x400).
+     */
     qtest_writel(v->qts, 2 * 4, 0xf000fff0);
     qtest_writel(v->qts, VTD_FEDATA, 0x400);
     qtest_writel(v->qts, VTD_FEADDR, 0xfee00000);

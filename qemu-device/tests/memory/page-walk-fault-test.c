@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests addresses that must fault in the four-level page tables of
- * VMIDs 1-15.
+ * vgpu-kfd: tests that invalid accesses fault, with the four-level page tables
+ * of VMIDs 1-15.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -75,8 +75,8 @@ static void test_invalid_at_each_level(void)
 }
 
 /*
- * The test gives each level in turn a table address beyond VRAM, one at the end
- * of the bus's addresses, and one on the bus where there is no memory.
+ * In an entry of each directory level, the test sets table addresses without
+ * memory: two beyond VRAM, and two on the bus.
  *
  * Catches: the walk reads a table at an address without memory.
  */
@@ -129,7 +129,10 @@ static void test_pages_nowhere(void)
     page_walk_expect_fault(&w, VA, true, VGPU_WALKER_NACK);
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);
 
-    /* The ring itself cannot be read, because the root is not in memory. */
+    /*
+     * VMID 3 gets a root table at an address without memory. The engine then
+     * cannot read the ring.
+     */
     qvgpu_space_init(&other, w.v, 3, QVGPU_VRAM);
     qvgpu_sdma_init(&q, w.v, 1, SDMA_QUEUE_RLC(0), &other);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(3),
@@ -159,7 +162,10 @@ static void test_self_reference(void)
 
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    /* Each entry is valid as a PDE, as a PDB0 entry and as a PTE. */
+    /*
+     * Each entry is valid at all levels: BFS is required in PDB1, and TF makes
+     * an entry of PDB0 refer to a table. A PTE may have both.
+     */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,
                      qvgpu_entry(w.v, table, LEAF(VGPU_PTE_TF) |
@@ -169,7 +175,8 @@ static void test_self_reference(void)
                     qvgpu_entry(w.v, table, VGPU_PDE_VALID));
     page_walk_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
     /*
-     * After four levels, the walk ends in the table, which is read as a page.
+     * At each of the four levels, the entry refers to the table again. So the
+     * copy has read the table's own contents.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         g_assert_cmphex(qtest_readq(w.v->qts, w.dst + 8 * i), ==,
@@ -210,7 +217,7 @@ static void test_range(void)
     qvgpu_space_map(&w.space, VA - QVGPU_PAGE, page, 10 * QVGPU_PAGE);
     qvgpu_fill(w.v, page, 13, 0, 10 * QVGPU_PAGE);
     page_walk_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
-    /* The ring and the destination are within the new range. */
+    /* The new START, @first, is below the ring and the destination. */
     qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(PAGE_WALK_VMID),
                   first >> 12);
@@ -221,8 +228,8 @@ static void test_range(void)
     page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
     /*
-     * END is below the ring, so that reads of the ring also fault. VMID 0 is
-     * not affected.
+     * The new END, @last, is below the ring, so that reads of the ring also
+     * fault. VMID 0 is not affected.
      */
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
                   last >> 12);

@@ -19,7 +19,7 @@ typedef struct PageWalk {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    uint64_t dst, dst_va;       /* destination of 64 KiB */
+    uint64_t dst, dst_va;       /* CPU and GPU address of a 64 KiB buffer */
 } PageWalk;
 
 /*
@@ -29,8 +29,8 @@ typedef struct PageWalk {
 void page_walk_start_in(PageWalk *w, QVGPUKind tables);
 void page_walk_start(PageWalk *w);
 /*
- * Copy with the user queue, and wait until the queue is idle. A fault does not
- * stop the queue.
+ * Copy with queue @w->q, and wait until the queue is idle. The wait also ends
+ * if the copy faults, because a no-retry fault does not stop the queue.
  */
 void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 /*

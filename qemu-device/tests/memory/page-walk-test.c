@@ -52,8 +52,8 @@ static void test_crossing_levels(void)
     page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(boundary); i++) {
         /*
-         * Allocate in reverse, so that contiguous addresses are not contiguous
-         * memory.
+         * Allocate the page for the higher GPU address first, so that the two
+         * pages are not contiguous in memory.
          */
         uint64_t high = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
         uint64_t low = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
@@ -76,8 +76,8 @@ static void test_crossing_levels(void)
 }
 
 /*
- * Catches: a leaf of 2 MiB is taken for a pointer to a table; the offset in the
- * leaf is cut to the offset in a page.
+ * Catches: a leaf of 2 MiB is taken for a pointer to a table; only the low 12
+ * bits of the offset in the leaf are used.
  */
 static void test_2m_leaf(void)
 {
@@ -287,8 +287,8 @@ static void test_fb_offset(void)
     qvgpu_fill(w.v, page, 15, 0, QVGPU_PAGE);
     page_walk_expect_at(&w, VA, 15, 0, QVGPU_PAGE);
     /*
-     * FB_OFFSET is now 0x10000000 bytes. VRAM begins at this address, and there
-     * is no memory below it.
+     * In page tables, VRAM now begins at address FB_OFFSET, 0x10000000. There
+     * is no memory at the addresses below.
      */
     qvgpu_space_set(&w.space, VA + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     LEAF(0x10000000 - QVGPU_PAGE));

@@ -101,8 +101,8 @@ static void test_memory(void)
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
 
     /*
-     * Copy through page tables: a leaf of 1 GiB maps both nodes and nothing
-     * else.
+     * Copy through page tables: a leaf of 1 GiB maps both nodes. At higher
+     * addresses in the leaf, there is no memory.
      */
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_space_set_retry(&space, false);
@@ -121,7 +121,7 @@ static void test_memory(void)
     stop_pair(v, p);
 }
 
-/* Catches: an engine without a hive does not reach BAR 0 of a peer. */
+/* Catches: an engine of a device without a hive cannot reach a peer's BAR 0. */
 static void test_pcie_peer(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", PAIR(""));
@@ -144,9 +144,9 @@ static void test_pcie_peer(void)
 
 /*
  * Catches: a link that is down carries data; the link is down for one end only,
- * or stays down after the injection ends; the link is down before the access on
- * which the injection acts; an access over the link that is down causes a fault
- * of a wrong class.
+ * or stays down after the injection ends; the injection takes the link down too
+ * early, before the access on which it acts; an access over the link that is
+ * down causes a fault of a wrong class.
  */
 static void test_link_down(void)
 {
@@ -173,8 +173,8 @@ static void test_link_down(void)
                       QVGPU_PAGE);
 
     /*
-     * The link works for another VMID, for another address, and for the first
-     * access that matches, which the injection skips.
+     * The injection does not act on an access of VMID 0, nor on the read of
+     * XGMI_LINKS. It skips the first access that matches ('skip': 1).
      */
     hive_copy(v, NULL, qvgpu_mc(v, src), dst, 8);
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 16);
@@ -184,8 +184,8 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * The link is now down for every access from either end. Accesses that
-     * fault because of this are not retried.
+     * The next access that matches takes the link down for every access from
+     * either end. Accesses that fault because of this are not retried.
      */
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 32);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
@@ -219,8 +219,9 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * A read of XGMI_LINKS can also trigger an injection. An injection for node
-     * 2 leaves the link to node 1 up.
+     * A read of XGMI_LINKS counts as an access to the first byte of each node,
+     * and so can trigger an injection. An injection for node 2 leaves the link
+     * to node 1 (bit 1) up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
@@ -252,11 +253,14 @@ static void test_link_down(void)
  * XGMI_LINKS shows the link down while a peer is within such an access.
  *
  * An engine of device a copies from the VRAM of device b to a page that is not
- * mapped. The write causes a retry fault without an interrupt. The test holds
- * the engine between two trace events of this fault: the access has then mapped
- * b's VRAM. No BAR of b is mapped, so that the removal waits for the engine,
- * not for a change of the bus. After the test has released the engine, the
- * engine repeats the access.
+ * mapped. The access first maps b's VRAM, then causes a retry fault at the
+ * destination. The test holds the engine between two trace events of this
+ * fault, while b's VRAM is mapped. After its release, the engine repeats the
+ * access.
+ *
+ * The removal must wait for the held engine. No BAR of b is mapped, because
+ * otherwise the removal would change the bus, and this change would also wait
+ * for the engine.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -286,8 +290,9 @@ static void test_peer_gone(const void *removed)
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /*
-         * The injection matches only offset 0. The read of XGMI_LINKS triggers
-         * the injection, but the copy, at another offset, does not.
+         * The injection matches only offset 0 of node 1. A read of XGMI_LINKS
+         * counts as an access at this offset, so the first read below triggers
+         * the injection. The copy, at offset @at, does not.
          */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
@@ -306,8 +311,8 @@ static void test_peer_gone(const void *removed)
 
     /*
      * The held access ends in a stall, and the engine repeats the access. The
-     * repeated access finds no peer and reads zeros. A later write has no
-     * effect.
+     * repeated access does not reach the peer: it causes a no-retry fault and
+     * reads zeros. A later write also faults, and has no effect.
      */
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, back, QVGPU_PAGE);
@@ -360,7 +365,7 @@ static void test_unplug_peer(void)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     /*
      * The copies after the unplug have no effect except for a fault. Clear the
-     * fault, because the copy after the gate must fault again.
+     * fault status: the last copy, which waits for @gate, must fault again.
      */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
@@ -490,8 +495,8 @@ static void test_unplug_busy(void)
  * All engines copy between addresses of a node that does not exist, so that the
  * engines read the hive.
  *
- * Catches: the hive is freed while engines of its last device still read it; a
- * hive cannot be deleted because an unplugged device has kept its node.
+ * Catches: the hive is freed while engines of its last device still read it; an
+ * unplugged device keeps its node, so that the hive cannot be deleted.
  */
 static void test_unplug_last(void)
 {

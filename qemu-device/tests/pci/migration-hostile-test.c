@@ -19,8 +19,8 @@
 #define VMID        6
 #define DST         0x2222a1b20000ull
 /*
- * The test finds the stall in a saved state by this value, which must occur
- * there only once.
+ * GPU address of the stall. To find the stall in a saved state, the tests
+ * search the state for this value, which must occur only once.
  */
 #define AT          (DST + 0x340)
 
@@ -29,7 +29,7 @@ typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    uint64_t dst;               /* page to map at DST */
+    uint64_t dst;               /* CPU address of the page for DST */
     unsigned slot;              /* slot in the retry CAM */
 } Stalled;
 
@@ -61,10 +61,10 @@ static void stalled_finish(Stalled *t)
  * packet whose length differs from the length in its header. The engine would
  * never finish a WRITE packet of either kind.
  *
- * The saved state contains AT, the GPU address of the stall. AT_IB_SIZE and
- * AT_NDW are offsets in bytes from the place of this address in the state. At
- * these offsets, the state has the low bytes of the buffer's size and of the
- * packet's length (see vmstate_vgpu_exec).
+ * The test searches the saved state for AT, the GPU address of the stall. The
+ * low byte of the buffer's size is AT_IB_SIZE bytes after the place where AT is
+ * found. The low byte of the packet's length is AT_NDW bytes after this place
+ * (see vmstate_vgpu_exec).
  */
 static void test_packet(void)
 {
@@ -122,9 +122,9 @@ static void test_image(void)
     qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
     /*
-     * The saved execution state in an MQD ends with the state of both indirect
-     * buffers, the number of tries of POLL_REGMEM, and the time since the first
-     * try of an ATOMIC loop.
+     * Write garbage to the last dwords of the execution state in the MQD: the
+     * state of both indirect buffers, the number of tries of POLL_REGMEM, and
+     * the time since the first try of an ATOMIC loop.
      */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);

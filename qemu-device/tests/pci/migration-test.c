@@ -56,7 +56,7 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     QVGPU *v = t->v;
 
     qvgpu_cont(v);
-    /* Let the stalled queue retry. The queue faults again. */
+    /* Let the stalled queue repeat its access, which must fault again. */
     qvgpu_sdma_pass(&t->kq);
     /*
      * The queue still waits, without a second interrupt entry. Below, the test
@@ -65,7 +65,10 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
-    /* Step to the time at which the device repeats an unacknowledged entry. */
+    /*
+     * The device must repeat the unacknowledged entry at @due_ns, and not 1 ns
+     * earlier.
+     */
     qtest_clock_step(v->qts, due_ns - 1);
     qvgpu_sdma_pass(&t->kq);
     g_assert_false(qvgpu_ih_pending(v));
@@ -154,14 +157,14 @@ static void test_stalled_twice(void)
  * A ring with a chain of links. Each link has three packets: a poll, a copy and
  * an addition. The copy copies one of two buffers to the other, and the next
  * link copies in the other direction. The addition adds 1 to the first quadword
- * of the copy's destination. If all links run once and in order, this quadword
- * is in the end the number of links.
+ * of the copy's destination. If each of the first n links has run once and in
+ * order, the first quadword of link n's destination is n.
  *
- * The poll of link n waits until the gate holds n or more. The test does not
- * open the gate for the last link, so that there is always work when the
- * machine is migrated.
+ * The gate is a dword in memory. The poll of link n waits until the gate is n
+ * or more. Until the machine has been saved or migrated, the gate is less
+ * than the number of the last link, so that there is always work.
  */
-/* links in the ring: about 1 s of work */
+/* links that chain_feed() keeps in the ring: about 1 s of work */
 #define LINKS       3000
 #define LINK_BYTES  (3 * MiB)
 #define LINK_DWORDS (SDMA_POLL_REGMEM_DWORDS + SDMA_COPY_LINEAR_DWORDS + \
@@ -172,13 +175,13 @@ typedef struct Chain {
     QVGPU *v;
     QVGPUSdma q;
     uint64_t buf[2];
-    uint64_t gate;                      /* CPU address of the gate */
+    uint64_t gate;                      /* CPU address of the polled dword */
     unsigned links;
 } Chain;
 
 /*
- * Emit links until LINKS of them are pending, and open the gate for all links
- * except the last one.
+ * Emit links until LINKS of them are pending. Then set the gate to the number
+ * of the last link minus 1, so that only the last link waits.
  */
 static void chain_feed(void *opaque)
 {
@@ -195,8 +198,8 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_add64(&c->q, to, 1);
     }
     /*
-     * Kick before the gate is opened for these links, so that the ring always
-     * has a link that the gate stops.
+     * Kick first. If the gate let the old last link run before the kick, the
+     * queue could become idle.
      */
     qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
@@ -273,7 +276,8 @@ static void test_copying_live(void)
 #define SHARED      0x333300000000ull
 /* the test writes 1 to this address after the migration */
 #define GATE        (SHARED + 40)
-#define SLICES_SRC  0x444400000000ull   /* GPU address, mapped in process 0 */
+/* GPU addresses in process 0 */
+#define SLICES_SRC  0x444400000000ull
 #define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
@@ -289,7 +293,7 @@ typedef struct Slices {
     QVGPUUserCompute q[QUEUES];
     /* of process 0; faults on page 2 of SLICES_DST */
     QVGPUUserCompute stalled;
-    /* of process 0; copies, and faults on page 2 of SLICES_DST */
+    /* of process 0; its copy faults on page 2 of SLICES_DST */
     QVGPUUserSdma copy;
     /* bit 0: MM hub has faulted; bit 1: GFX hub */
     unsigned faults;
@@ -305,8 +309,8 @@ static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
  * Emit packets with which the queues pass on a token, and start the queues. The
  * token is the number at address SHARED: each queue waits for a number and then
  * writes the next one. The token passes ROUNDS times through all queues. The
- * last round waits for GATE, so that there is always work when the machine is
- * migrated.
+ * last round waits until the test writes 1 to GATE after the migration, so that
+ * there is always work when the machine is migrated.
  */
 static void slices_relay(Slices *f)
 {
@@ -335,7 +339,7 @@ static void slices_relay(Slices *f)
  *
  * While the page is not mapped, each acknowledged access faults again
  * immediately. If the clock stood still, the interrupt ring might therefore
- * never become empty. The loop steps the clock, so that the time slice of
+ * never become empty. qvgpu_waited() steps the clock, so that the time slice of
  * process 0 ends. The queues of process 0 then do not fault before the next
  * time slice of the process.
  */
@@ -356,9 +360,10 @@ static void slices_faults(Slices *f)
 
 /*
  * Start three processes with three queues each (f->q). Process 0 has two more
- * queues: f->stalled and f->copy. The processes share one VMID, and all compute
- * queues share four HQDs. Wait until f->stalled and f->copy have faulted, and
- * at least five queues have passed on the token of slices_relay().
+ * queues: the compute queue f->stalled and the SDMA queue f->copy. The
+ * processes share one VMID, and all compute queues share four HQDs. Wait until
+ * f->stalled and f->copy have faulted, and at least five queues have passed on
+ * the token of slices_relay().
  */
 static void slices_start(Slices *f)
 {
@@ -438,7 +443,8 @@ static void slices_finish(Slices *f)
     }
     /*
      * The copy and the stalled compute queue write the same word of page 2 of
-     * SLICES_DST, in any order. Make both write the same value.
+     * SLICES_DST, in any order. The compute queue writes 0xbad: let the copy
+     * write 0xbad, too.
      */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_space_map(&f->p[0].space, SLICES_DST, f->dst,
@@ -461,8 +467,8 @@ static void slices_finish(Slices *f)
 }
 
 /*
- * Catches: the restored machine lacks the position in the run list, the VMID of
- * a process, a queue that was partly saved, or a stall on a fault.
+ * Catches: the restored machine lacks the scheduler's position in the run list,
+ * the VMID of a process, a queue that was partly saved, or a stall on a fault.
  */
 static void test_slices_file(void)
 {
@@ -542,13 +548,14 @@ static void test_registers(void)
 /*
  * Catches: an index in the saved state is used unchecked.
  *
- * The test changes single bytes near the place where the state has the stall's
- * address. See vmstate_vgpu_exec (sdma/vmstate.c) for the order of the fields.
+ * The test searches the saved state for the address on which the queue stalled
+ * (VGPUStall.va), and changes single bytes of the fields around this field. See
+ * sdma/vmstate.c for the order of the fields.
  */
 static void test_hostile(void)
 {
     static const struct {
-        int at;                         /* offset from the stall's address */
+        int at;                         /* bytes from the start of field va */
         uint8_t byte;
     } bad[] = {
         /* reason of the stall, high byte and low byte */
@@ -556,7 +563,7 @@ static void test_hostile(void)
         { -4, 2 },                      /* hub */
         { -3, 16 },                     /* VMID */
         { -2, 16 },                     /* CAM slot */
-        { -10, 0xff },                  /* vmid of the queue's VGPUView */
+        { -10, 0xff },                  /* VGPUView.vmid of the queue */
         /* number of indirect buffers, high byte and low byte */
         { 18, 0x01 }, { 21, 0x03 },
         { 22 + 2 * 17 + 3, 0xff },      /* opcode of the packet */

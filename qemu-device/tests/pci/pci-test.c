@@ -8,8 +8,8 @@
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
 /*
- * Catches: the PCI ids are ids that no driver supports; the subsystem ids are
- * those of a real card.
+ * Catches: no driver supports the PCI ids; the subsystem ids do not distinguish
+ * the device from a real card.
  */
 static void test_identity(void)
 {
@@ -166,8 +166,9 @@ static void test_decode_off(void)
 static QTestState *start_with_root_port(void)
 {
     /*
-     * With native hotplug and without slot power, device_del takes effect
-     * immediately.
+     * Use native hotplug instead of ACPI. The slot has no power, because no
+     * guest software turns the power on. QEMU unplugs a device from a slot
+     * without power immediately: device_del does not wait for a guest.
      */
     return qtest_init("-machine q35 -nodefaults -m 128M -global "
                       "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "

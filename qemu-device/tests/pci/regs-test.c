@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests registers, NBIO, GPU clock, device information and reset. */
+/*
+ * vgpu-kfd: tests the registers, the NBIO, the GPU clock, the device
+ * information and the reset.
+ */
 #include "qemu/osdep.h"
 #include "vgpu/cp.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -240,7 +243,7 @@ static void test_vram_window(void)
      * An access to MM_DATA has no effect in each of these cases:
      * - MM_INDEX lacks the aperture bit.
      * - The offset is the first one after VRAM.
-     * - The offset is still higher.
+     * - The offset is far beyond the end of VRAM (MM_INDEX_HI is not 0).
      */
     qvgpu_wr(v, MM_INDEX, at);
     qvgpu_wr(v, MM_DATA, 1);
@@ -304,8 +307,8 @@ static void test_device_info(void)
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_DOORBELLS), ==, 1);
     /*
      * Read the high half of the counter, which the read of the low half in
-     * qvgpu_counter() has latched. The high half is 0 unless a write above has
-     * changed it.
+     * qvgpu_counter() has latched. The high half is 0 unless the loop at the
+     * start of this test has changed it.
      */
     g_assert_cmpuint(qvgpu_rd(v, VGPU_COUNTER(VGPU_CNT_DOORBELLS) + 1), ==,
                      0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests resets while an SDMA queue is in each of its states. */
+/* vgpu-kfd: tests each kind of reset, once for each state of an SDMA queue. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "vgpu/psp.h"
@@ -194,8 +194,8 @@ static void test_other_command(void)
 }
 
 /*
- * Catches: the reset of one engine affects queues of another engine; queues of
- * the reset engine still wait after the reset.
+ * Catches: the reset of one engine affects queues of another engine; a queue of
+ * the first engine still waits, or still has an error, after the reset.
  */
 static void test_engine(void)
 {

@@ -108,8 +108,8 @@ static void test_stall(void)
 }
 
 /*
- * Return true if the first two queues of engine 0 are stalled. *@info is then
- * the query's result, which the caller unrefs.
+ * Return true if the first two queues of engine 0 are stalled. Only in this
+ * case, *@info is the query's result, which the caller unrefs.
  */
 static bool both_stall(QVGPU *v, QDict **info)
 {
@@ -239,7 +239,8 @@ static QDict *compute(QDict *info, const QVGPUCompute *c)
 }
 
 /*
- * Catches: the reply lists a compute queue, or its stall, under another queue.
+ * Catches: the reply has the data of a compute queue, or its stall, in the
+ * entry of another queue.
  */
 static void test_compute(void)
 {

@@ -26,8 +26,9 @@
 #define QUANTUM_MS  5
 /*
  * Virtual time at which a wait begins in the tests that call move(). move()
- * finds a deadline in the saved state by its value, so no other data there may
- * have this value. A deadline that is counted from this unusual time is unique.
+ * changes the deadline of the wait in the saved state, and finds the deadline
+ * by its value. So no other data in the state may have this value. A deadline
+ * that is counted from START_NS, an unusual number, is unique.
  */
 #define START_NS    1234567890000ll
 
@@ -43,8 +44,8 @@ typedef struct Clock {
 } Clock;
 
 /*
- * Start the machine. With @vmid, the waiting queue is a user queue in an
- * address space without mappings; otherwise it is a queue of VMID 0.
+ * Start the machine. With @vmid, t->q is a user queue in an address space
+ * without mappings; otherwise t->q is a queue of VMID 0.
  */
 static void start(Clock *t, const char *args, bool vmid)
 {
@@ -91,9 +92,9 @@ static void emit_clock(Clock *t, unsigned quad)
 }
 
 /*
- * Fail the test unless the queue still waits and no interrupt is pending. If
- * the queue no longer waited, the engine would run it between the two packets
- * of qvgpu_sdma_pass().
+ * Fail the test unless t->q still waits and no interrupt is pending.
+ * qvgpu_sdma_pass() runs two packets on t->kq. If t->q no longer waited, the
+ * engine would run t->q between these two packets.
  */
 static void expect_wait(Clock *t)
 {
@@ -130,7 +131,10 @@ static void expect_timeout(Clock *t, unsigned source)
     qvgpu_stop(t->v);
 }
 
-/* Stop the machine for @ms of host time, which must not count for any wait. */
+/*
+ * Stop the machine for @ms of host time. No wait of the device may end or
+ * become shorter by this time, because the virtual clock is stopped.
+ */
 static void stop_for(QVGPU *v, int64_t ms)
 {
     int64_t until = g_get_monotonic_time() + ms * 1000;
@@ -251,8 +255,9 @@ static unsigned runs(Slices *t)
 }
 
 /*
- * Fail the test unless process 0 still has its time slice. Between the fences
- * of two calls of qvgpu_hws_sync(), the scheduler checks the time.
+ * Fail the test unless process 0 still has its time slice. Each call of
+ * qvgpu_hws_sync() waits for a fence. There are two calls, because the
+ * scheduler checks between the two fences whether the time slice has ended.
  */
 static void expect_slice(Slices *t)
 {
@@ -298,7 +303,7 @@ static void move(QVGPU *v, int64_t until)
 
 /*
  * Catches: a restore triggers a poll, or restarts the interval of the poll; a
- * load accepts a negative deadline.
+ * restore accepts a saved state with a negative deadline.
  */
 static void test_moved_poll(void)
 {
@@ -316,7 +321,10 @@ static void test_moved_poll(void)
     expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
 }
 
-/* Catches: LOOP_TIMER starts again after a restore. */
+/*
+ * Catches: after a restore, LOOP_TIMER runs for its full time instead of the
+ * time that was left.
+ */
 static void test_moved_loop(void)
 {
     Clock t;
@@ -382,13 +390,13 @@ static void test_moved_slice(void)
 }
 
 /*
- * A machine whose virtual clock runs, with a CPU that halts at its first
- * instruction.
+ * A machine with TCG, so that the virtual clock runs without steps by the test.
+ * The tests need no guest software: the CPU halts at its first instruction.
  */
 typedef struct Running {
     const char *name;
     const char *args;                   /* arguments for QEMU */
-    unsigned loop_ms;                   /* LOOP_TIMER in ms of GPU time */
+    unsigned loop_ms;                   /* LOOP_TIMER in ms of virtual time */
 } Running;
 
 static const Running machines[] = {

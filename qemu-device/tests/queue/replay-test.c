@@ -17,8 +17,8 @@ static void ack_by_doorbell(QVGPU *v, unsigned slot)
 }
 
 /*
- * Catches: an acknowledge wakes no queue; a replay does not continue exactly
- * where the access faulted.
+ * Catches: the acknowledge of a fault does not wake the stalled queue; a replay
+ * does not continue exactly where the access faulted.
  */
 static void test_acknowledge(void)
 {
@@ -80,8 +80,8 @@ static void test_invalidation(void)
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
 
     /*
-     * A fault of the page sends no interrupt entry, because the page's CAM slot
-     * is still in use.
+     * Unmap the page again. The next fault of the page sends no interrupt
+     * entry, because the page's CAM slot is still in use.
      */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
@@ -89,7 +89,10 @@ static void test_invalidation(void)
     qvgpu_sdma_kick(&r.q);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
-    /* After an acknowledge without a repair, the fault is reported again. */
+    /*
+     * The test acknowledges the fault, but has not mapped the page. So the
+     * fault is reported again.
+     */
     qvgpu_cam_ack(r.v, slot);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
     replay_map_dst(&r);
@@ -137,9 +140,9 @@ static void test_acknowledge_without_repair(void)
 
 /*
  * A copy faults at every page of its source and its destination. When a page
- * faults, the test overwrites the completed part of the source and the
- * destination, so that a byte that is copied twice differs. Then the test maps
- * the page.
+ * faults, the test overwrites the bytes that are already copied, in the source
+ * and in the destination, so that a byte that is copied twice differs. Then the
+ * test maps the page.
  *
  * Catches: the copy loses, repeats or reorders bytes.
  */
@@ -155,8 +158,8 @@ static void test_fault_through(void)
     qvgpu_sdma_kick(&r.q);
     while (done < len) {
         /*
-         * Address of the next byte to copy: in the source, or in the
-         * destination if a write faults.
+         * Address at which the copy faults: the next byte in the source, or,
+         * if the interrupt entry below is of a write, in the destination.
          */
         uint64_t at = SRC + skew + done;
         bool write = false;

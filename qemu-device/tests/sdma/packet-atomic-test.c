@@ -54,8 +54,9 @@ static const struct {
 
 /*
  * Cases of INC and DEC. Each case runs with 64 bits and with 32 bits, with the
- * same values. (In truths[], most 32-bit runs use the upper halves. Here, this
- * is impossible: a 64-bit INC adds one to the lower half, not the upper half.)
+ * same values. (truths[] cannot have these cases. Most 32-bit runs of truths[]
+ * use the upper halves of the 64-bit values, but a 64-bit INC adds one to the
+ * lower half, not the upper half.)
  */
 static const struct {
     uint32_t op;
@@ -69,8 +70,8 @@ static const struct {
 
 /*
  * Run one operation. Fail the test unless the operand becomes @want and the
- * memory around the operand is unchanged. SDMA_ATOMIC_PREOP must then hold
- * @old. If @op has NO_RTN, SDMA_ATOMIC_PREOP must be unchanged instead.
+ * memory around the operand is unchanged. Also check SDMA_ATOMIC_PREOP: it must
+ * be unchanged if @op has NO_RTN, and must be @old otherwise.
  */
 static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)
@@ -100,7 +101,7 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
 
 /*
  * Catches: an operation code of ATOMIC runs another operation; an operation has
- * the wrong width or sign, has no carry, or returns the new value.
+ * the wrong width or sign, adds without carry, or returns the new value.
  */
 static void test_operations(void)
 {

@@ -72,7 +72,10 @@ static void test_cond_exe_in_parts(void)
     qvgpu_sdma_pass(&kq);
     g_assert_false(qvgpu_sdma_idle(&q));
     g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
-    /* The condition becomes true before all dwords to skip have arrived. */
+    /*
+     * Make the condition true before all of the 8 dwords to skip have arrived.
+     * The engine must then execute these dwords.
+     */
     qtest_writel(v->qts, at, 1);
     qvgpu_pkt_fence(&q, mc + 12, 2);
     qvgpu_sdma_finish(&q);
@@ -154,7 +157,7 @@ static void test_srbm_write(void)
         uint64_t page = i & 1 ? b : a;
         uint64_t pte = qvgpu_entry(v, page, QVGPU_PTE_RW);
 
-        /* This write loads the translation to the old page into the TLB. */
+        /* The TLB then holds the translation that the next packet replaces. */
         qvgpu_pkt_fence(&q, va, i);
         QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
                    QVGPU_LO(slot), QVGPU_HI(slot), 1, QVGPU_LO(pte),
@@ -280,7 +283,10 @@ static void test_local_clock(void)
     qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at), ==,
                     start + 10 * 1000 / (1000000000 / VGPU_CLOCK_HZ));
-    /* The clocks of the other engine and of the GPU have not been set. */
+    /*
+     * TIMESTAMP_SET has changed neither the clock of the other engine nor the
+     * GPU clock.
+     */
     now = qvgpu_clock(v);
     QVGPU_EMIT(&other, get, QVGPU_LO(mc + 8), QVGPU_HI(mc + 8));
     qvgpu_sdma_finish(&other);

@@ -62,8 +62,9 @@ static void test_broadcast(void)
 }
 
 /*
- * Different pages of the two destinations are unmapped. Catches: bytes are lost
- * or counted twice when one of the destinations faults.
+ * Every fourth page of each destination is unmapped, but never the same page of
+ * both. Catches: bytes are lost or counted twice when one of the destinations
+ * faults.
  */
 static void test_broadcast_faults(void)
 {

@@ -92,7 +92,7 @@ static void test_bad_packets(void)
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
         g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
 
-        /* Restart the queue after the bad packet. */
+        /* Restart the queue with its pointers behind the bad packet. */
         qvgpu_sdma_disable(&q);
         g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);
         q.wptr = start + 40;
@@ -124,12 +124,12 @@ static void test_bad_indirect(void)
 
         start = q.wptr;
         switch (i) {
-        case 0:                 /* ends within a packet */
+        case 0:                 /* the buffer ends within a packet */
             qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
             ib = qvgpu_sdma_to_buffer(&q, start, &len);
             len--;
             break;
-        case 1:                 /* calls itself endlessly */
+        case 1:                 /* the buffer calls itself endlessly */
             header = ih;
             QVGPU_EMIT(&q, 0, 0, 0, 0, 0, 0);
             ib = qvgpu_sdma_to_buffer(&q, start, &len);

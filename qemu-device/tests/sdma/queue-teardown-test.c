@@ -169,7 +169,7 @@ static void test_destroy(void)
 
         /*
          * In states POLLING, LOOPING and SKIPPING, the queue waited for the
-         * value 1 here. The destroyed queue must not continue.
+         * value 1 at l.at. The destroyed queue must not continue.
          */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);
@@ -212,7 +212,7 @@ static void test_context_status(void)
         QVGPUSdma q;
 
         if (state == COPYING) {
-            continue;           /* the copy may end at any time */
+            continue;           /* the copy may end before the check */
         }
         g_test_message("%s", names[state]);
         qvgpu_sdma_init(&q, l.v, 4, SDMA_QUEUE_RLC(0), &l.space);
@@ -249,7 +249,8 @@ static void test_pointer_wrap(void)
     q.wptr = -(uint64_t)300;
     qvgpu_sdma_load(&q);
     for (i = 1; i <= 20; i++) {
-        qvgpu_pkt_add64(&q, mc, 1); /* one packet crosses the wrap */
+        /* The write pointer wraps to 0 within one of these packets. */
+        qvgpu_pkt_add64(&q, mc, 1);
         qvgpu_sdma_finish(&q);
         g_assert_cmpuint(qtest_readq(v->qts, at), ==, i);
         g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, q.wptr);

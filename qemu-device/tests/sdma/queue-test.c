@@ -90,7 +90,10 @@ static void test_ring_sizes(void)
             qvgpu_sdma_finish(&q);
         }
         g_assert_cmpuint(qtest_readq(v->qts, at), ==, 50);
-        /* Fill the ring to the last dword. */
+        /*
+         * Fill the ring with NOPs to the last dword, or with 4 KiB of NOPs if
+         * the ring is larger.
+         */
         while (q.wptr - qvgpu_sdma_rptr(&q) < MIN(q.bytes, 4096)) {
             QVGPU_EMIT(&q, 0);
         }
@@ -390,8 +393,8 @@ static void test_disable_in_poll(void)
 }
 
 /*
- * Catches: after a queue was disabled within a copy, the copy is cut, or
- * completed bytes are copied again.
+ * Catches: after a queue was disabled within a copy, the remaining bytes are
+ * not copied, or completed bytes are copied again.
  */
 static void test_disable_in_copy(void)
 {
