@@ -60,7 +60,7 @@ void bench_crowd(void);
 void bench_svm_bare(void);
 /* Measure shared virtual memory of 1 GiB. The guest needs more memory than the default size. */
 void bench_svm(struct bench *b);
-/* Measure faults of several GPUs at once. If the guest has one GPU, end the program. */
+/* Measure faults of several GPUs at once. With one GPU, end the program with an error. */
 void bench_svm_gpus(struct bench *b);
 
 #endif /* BENCH_H */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Measure the time of the boot, the memory throughput and fault time of the guest's CPU, and
- * migrations by the kernel module test_hmm, which copies pages with the CPU. The results of the GPU
- * are compared with these results.
+ * The results of the GPU are compared with the measurements of this file:
+ *
+ * - the time of the boot;
+ * - the throughput of memcpy() in the guest, and the time of a page fault of the guest's CPU;
+ * - migrations by the kernel module test_hmm, which copies pages with the CPU.
  */
 #include <errno.h>
 #include <fcntl.h>

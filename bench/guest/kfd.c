@@ -30,7 +30,7 @@ static double us_each(uint64_t start, unsigned int n)
 
 /*
  * Measure the time for the ioctls that allocate, map, unmap and free one BO. All BOs have the
- * address @va, so that no reservation of address space is measured.
+ * address @va, which the caller has reserved. So no reservation of address space is measured.
  */
 static void lives_by_kfd(struct bench *b, uint64_t va)
 {
@@ -80,11 +80,12 @@ static void lives_by_drm(int fd, uint64_t va, unsigned int lives)
 }
 
 /*
- * Measure the calls for one BO in loops: first on the render node, then by KFD. The process has a
- * queue during all loops, so the BOs of the process are resident.
+ * Measure loops that create, map, unmap and free one BO: first with the ioctls of the render node,
+ * then with the ioctls of KFD. The process has a queue during all loops, so the BOs of the process
+ * are resident.
  *
  * The driver clears a new BO unless the BO's memory is clear already. KFD also clears the
- * memory of a freed BO. So a loop by KFD leaves clear memory, and a loop on the render node leaves
+ * memory of a freed BO. So a loop of KFD leaves clear memory, and a loop of the render node leaves
  * memory that has to be cleared. If the loops alternated, each loop would change how much memory
  * the next loop has to clear.
  */
@@ -156,8 +157,9 @@ static void lives_of_queue(struct bench *b, const char *kind,
 }
 
 /*
- * Each queue is the only queue of the process. While a process has no queue, the BOs of the
- * process may be evicted. So each measured CREATE_QUEUE also makes these BOs resident.
+ * Measure CREATE_QUEUE and DESTROY_QUEUE while the process has no other queue. While a process has
+ * no queue, the BOs of the process may be evicted. So each measured CREATE_QUEUE also makes these
+ * BOs resident.
  */
 static void bench_queues(struct bench *b)
 {

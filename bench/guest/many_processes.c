@@ -17,14 +17,14 @@
 #define LIMIT_NS	120000000000ull
 /*
  * Interval in us at which a process polls for a fence value. A shorter interval does not help,
- * because a process's time slice is 10 ms.
+ * because the CP's time slice for a process is 10 ms.
  */
 #define POLL_US		2000
 
 /*
  * The device has 16 hardware queues for SDMA, and 9 VMIDs for processes with SDMA queues. Therefore
- * only the first WITH_SDMA processes have SDMA queues, namely two each (constant SDMA). All other
- * queues are compute queues.
+ * only the first WITH_SDMA processes have SDMA queues, namely two each (constant SDMA). These 16
+ * queues use all hardware queues for SDMA. All other queues are compute queues.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
@@ -179,8 +179,9 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * Each process closes the write end of c->ready after it has written its byte. So if a
-	 * process ends before it is ready, read() finally returns 0 and does not block.
+	 * Each process closes its write end of c->ready when it has written its byte, or when it
+	 * ends. So if a process ends before it is ready, read() does not block forever: it returns
+	 * 0 when all other processes have closed their write ends.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :

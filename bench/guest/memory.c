@@ -198,7 +198,10 @@ void bench_evict(struct bench *b)
 			must(vg_emit_copy(&b->queue, bos[i].va, gtt[i].va,
 					  EVICT_BO_BYTES), "copy");
 		must(vg_queue_finish(&b->queue, VG_TIMEOUT_MS), "copy");
-		/* The first round fills the host's page tables, so it prints no sample. */
+		/*
+		 * The first round prints no sample, because the first access to a page of the BOs
+		 * also costs a fault on the host.
+		 */
 		if (s)
 			sample("copy-out-and-in", bytes,
 			       (double)(vg_now() - start) / 1e6, "ms");

@@ -90,8 +90,8 @@ static void measure(int mode, const char *writer)
 }
 
 /*
- * Measure each way to write page tables in a child process, because only address spaces that are
- * created after set_writer() use the new way.
+ * Page tables are written either by the CPU or by SDMA. Measure each writer in its own child
+ * process, because set_writer() selects the writer only for address spaces that are created later.
  */
 void bench_tables(void)
 {

@@ -36,7 +36,7 @@ static double rate(uint64_t bytes, uint64_t start)
 	return (double)bytes / (double)(vg_now() - start);
 }
 
-/* Without SVM, measure the throughput of the engine when it copies BIG / 2 bytes. */
+/* Measure the throughput of the engine when it copies BIG / 2 bytes between BOs, without SVM. */
 static void engine_rate(struct bench *b, const char *name, struct vg_bo *dst,
 			struct vg_bo *src)
 {
@@ -99,9 +99,9 @@ static char *range_at(char *base, uint64_t i)
 }
 
 /*
- * While @n ranges exist, measure the lookup of a range and the split of a range in three parts.
- * *@used is the number of earlier calls with the same @n. The number selects the ranges to
- * split, so that two calls with the same @n split different ranges.
+ * While @n ranges exist, measure two operations: look up a range; and split a range into three
+ * ranges. *@used is the number of earlier calls with the same @n. The function selects the ranges
+ * to split by *@used, so that two calls with the same @n split different ranges.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)
@@ -200,8 +200,8 @@ void bench_svm(struct bench *b)
 static double faults_at_once(struct bench *b, struct vg_queue *q, int n)
 {
 	/*
-	 * Each fault maps 64 KiB, so that most of the time goes into the handling of the faults and
-	 * not into the allocation of pages.
+	 * The memory stays in system memory, and each fault maps only 64 KiB (2^4 pages). So most
+	 * of the time goes into the handling of the faults, not into the allocation of pages.
 	 */
 	static const struct kfd_ioctl_svm_attribute stays[] = {
 		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },

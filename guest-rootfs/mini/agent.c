@@ -38,7 +38,7 @@
 #include <linux/random.h>
 
 enum frame {
-	/* to the host: state of the driver, or a word for what the agent is waiting for */
+	/* to the host: state of the driver; "waiting" or "restored" before the driver is loaded */
 	FRAME_HELLO = 'H',
 	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
 	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; no bytes: end of input */
@@ -68,7 +68,10 @@ struct run {
 #define MAX_PIPE	(1 << 20)
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
-/* For this time in ms after the command has ended, deferred work may still allocate memory. */
+/*
+ * Time in ms after the end of a command in which deferred work may still allocate memory. Leaks of
+ * such memory have to be reported, too.
+ */
 #define LEAK_LATE_MS	500
 #define DEVICES		"/sbin/vgpu-devices"
 
@@ -153,7 +156,7 @@ static bool read_all(void *data, size_t size)
 	return true;
 }
 
-/* Open the port. Return -1 if it does not exist yet. */
+/* Open the virtio-serial port to the launcher. Return -1 if no port has the expected name yet. */
 static int find_port(void)
 {
 	const char *folder = "/sys/class/virtio-ports";
@@ -182,7 +185,7 @@ static int find_port(void)
 
 /*
  * Open the port to the launcher. QEMU sends the port's name some time after the port exists,
- * and the kernel then sends a uevent, so search the port again after each uevent.
+ * and the kernel then sends a uevent, so search for the port again after each uevent.
  */
 static void open_port(void)
 {

@@ -325,8 +325,8 @@ static void within(struct gpu *g)
 }
 
 /*
- * Submit a copy that depends on a signal of the host, and a second copy that depends on the first.
- * Neither copy may start before the host decrements its signal (go).
+ * Submit a copy that depends on the signal go, and a second copy that depends on the first.
+ * Neither copy may start before the host decrements go.
  */
 static void dependencies(struct gpu *g)
 {
@@ -355,8 +355,8 @@ static void dependencies(struct gpu *g)
 }
 
 /*
- * Handler of the signal that a copy decrements when it completes: store the value in the signal
- * @arg.
+ * ROCr calls this handler when a copy has completed. @value is the value of the copy's completion
+ * signal. Store @value in another signal, to which @arg points.
  */
 static bool on_signal(hsa_signal_value_t value, void *arg)
 {

@@ -54,7 +54,7 @@ void step_begin(struct demo *d);
 int step_end(struct demo *d, const char *step, const char *what, int r);
 void report_close(struct demo *d);
 
-/* Print the memory usage table of part 2. */
+/* Print the table of memory usage that part_pressure() has recorded. */
 void report_usage(const struct demo *d);
 
 /*

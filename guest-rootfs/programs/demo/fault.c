@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parts 3 and 4: the engine uses memory from malloc. In part 3, XNACK is on. When the engine
+ * Parts 3 and 4: an SDMA engine uses memory from malloc. In part 3, XNACK is on. When the engine
  * raises retry faults, the driver maps the memory and, depending on the module parameter
  * svm_policy, migrates it to VRAM. In part 4, a prefetch migrates memory to VRAM, and CPU
  * faults migrate it back.
@@ -140,8 +140,8 @@ void part_fault_and_migrate(struct demo *d)
 		goto out;
 
 	/*
-	 * Part 4 uses only the whole pages of dst. Write the pattern again, because it must begin
-	 * at the first of these pages.
+	 * Part 4 (migrate()) uses only the whole pages of dst. Write the pattern again, because
+	 * part 4 expects the pattern to begin at the first of these pages.
 	 */
 	aligned = (char *)(((uintptr_t)dst + VG_PAGE - 1) & ~(VG_PAGE - 1));
 	whole = whole < bytes ? whole : bytes - VG_PAGE;

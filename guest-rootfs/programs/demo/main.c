@@ -8,7 +8,7 @@
 
 #include "demo.h"
 
-/* Return the size of a transfer in bytes: 64 MiB, or an eighth of VRAM if that is less. */
+/* Return the size of a transfer in bytes, a multiple of 2 MiB. */
 static uint64_t transfer_size(uint64_t vram)
 {
 	return vram / 8 < 64 * VG_MIB ? vram / 8 & ~(2 * VG_MIB - 1) :

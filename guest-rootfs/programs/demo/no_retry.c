@@ -48,7 +48,10 @@ static int victim_open(struct victim *v)
 	       vg_bo_create(&v->vg, &v->vg.gpu[0], BYTES, VG_GTT, &v->dst);
 }
 
-/* Use the queue once, then make the access that must fail. */
+/*
+ * Fill dst by the queue: this shows that the queue works, and victim_check_stopped() expects this
+ * content. Then submit a copy that must fail, because its source is not mapped for the GPU.
+ */
 static int victim_access(struct victim *v)
 {
 	int r = vg_fill(&v->queue, v->dst.cpu, UNTOUCHED, BYTES);

@@ -134,7 +134,7 @@ static int check_stamp(const struct vg_bo *bo, uint64_t seed)
 }
 
 /**
- * struct hog - the parent's BOs, which fill VRAM
+ * struct hog - BOs that the demo's main process allocates to fill VRAM
  * @n: number of BOs allocated so far
  * @max: number of elements of @bo
  * @bytes: size of one BO in bytes

@@ -257,8 +257,9 @@ static uint64_t tally_of(const struct agreement *a)
 
 /*
  * Compute the values of a row. *@device is the increase of the device's counter from @dev to
- * @dev_now. *@driver is the increase of the driver's counter from @drv to @drv_now, minus that of
- * the second counter (agreement.minus). Return false if a counter is missing.
+ * @dev_now. *@driver is the increase of the driver's counter from @drv to @drv_now. If the row has
+ * a second counter (agreement.minus), the increase of that counter is subtracted from *@driver.
+ * Return false if a counter is missing.
  */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,

@@ -39,18 +39,19 @@ static __thread struct {
 	uint64_t rng;
 	/*
 	 * ID of the point (delay.h) at which fork() or pthread_create() created this process or
-	 * thread. 0 in the process that the runner has forked for the case.
+	 * thread. The IDs of all points in this process or thread depend on this ID. 0 in the
+	 * process that the runner has forked for the case.
 	 */
 	uint64_t path;
 	/*
-	 * Frame addresses: find_path() ends at base or, if the frame chain does not contain base,
-	 * at root.
+	 * Addresses of two frames at which the search of find_path() ends.
 	 *
+	 * base: in a process that the case has forked, frame of the caller of fork(). Otherwise
+	 *	equal to root. After the caller of fork() has returned, the frame chain does not
+	 *	contain base any more, and the search ends at root.
 	 * root: in a thread, frame of the caller of run_thread(). In the process that the runner
 	 *	has forked, frame of the caller of the case's function. Other forked processes keep
 	 *	the root of their creator.
-	 * base: in a process that the case has forked, frame of the caller of fork(). Otherwise
-	 *	equal to root.
 	 */
 	void **root, **base;
 } me;
@@ -157,7 +158,7 @@ static void sleep_ns(uint64_t ns)
 
 static uint64_t draw(void)
 {
-	/* No seed: libc created this thread without a call of __wrap_pthread_create(). */
+	/* me.rng is 0 if libc created this thread without a call of __wrap_pthread_create(). */
 	if (!me.rng)
 		me.rng = mix(strtoull(seed_text, NULL, 0), 2) | 1;
 	me.rng ^= me.rng << 13;
@@ -190,12 +191,12 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call. Follow the frame chain outwards from @frame, the frame of the call's
- * wrapper, to me.base. If the function with the frame me.base has returned, the chain does not
- * contain me.base: end at me.root instead. Of all return addresses of the chain, store the
- * outermost DELAY_FRAMES in @pc, ordered from the innermost to the outermost. Return the number of
- * stored addresses. If code without frame pointers breaks the chain, store only the return address
- * of the wrapper.
+ * Find the path to a call. Follow the frame chain from @frame, the frame of the call's wrapper, to
+ * the callers. Stop at the frame me.base or, if the chain does not contain me.base any more, at
+ * me.root (see the definition of me). Store the return addresses of the chain in @pc, those of
+ * inner frames first. If there are more than DELAY_FRAMES addresses, store only the last
+ * DELAY_FRAMES, which are nearest to me.base or me.root. Return the number of stored addresses. If
+ * code without frame pointers breaks the chain, store only the return address of the wrapper.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {

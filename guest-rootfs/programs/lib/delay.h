@@ -4,14 +4,15 @@
  * linked with --wrap for these calls (programs/Makefile).
  *
  * A delay point, or point, is a wrapped call together with the path that led to the call. (Calls of
- * kind DELAY_UNCOUNTED are not points.) The path starts at the case's function and goes inwards,
- * towards the call. It has at most four return addresses. In a forked process, the path starts at
- * the function that called fork(); in a thread, it starts at the thread's function. In both, the
- * path also includes the path of the call that created the process or thread.
+ * kind DELAY_UNCOUNTED are not points.) The path consists of return addresses, from the case's
+ * function to the call. If there are more than DELAY_FRAMES return addresses, only those nearest to
+ * the case's function belong to the path. In a forked process, the path starts at the function that
+ * called fork(); in a thread, it starts at the thread's function.
  *
- * The ID of a point is a hash of the call and its path; the ID is the same in each run of one
- * build. The number K of a point is its index, from 1, in the order in which the processes of the
- * case first reach their points.
+ * The ID of a point is a hash of the call and its path. In a forked process or a thread, the hash
+ * includes the ID of the point at which the process or thread was created. The ID is the same in
+ * each run of one build. The number K of a point is its index, from 1, in the order in which the
+ * processes of the case first reach their points.
  *
  * A wrapper costs one branch unless one of these environment variables is set:
  *
@@ -46,19 +47,19 @@ struct delay_point {
 
 /* Return the value of VGPU_TEST_DELAYS, or NULL. */
 const char *delay_seed(void);
-/* Return the value of VGPU_TEST_DELAY_POINT, or NULL. */
+/* Return the value of VGPU_TEST_DELAY_POINT (see above), or NULL if it is empty or not set. */
 const char *delay_point_mode(void);
 
 /*
- * Clear the table of points and select the point to delay, by @id or by @number; the other argument
- * is 0. If both arguments are 0, no point is delayed. The runner calls this function before it
- * forks the process of a case.
+ * Clear the table of points and select the point to delay, by its ID @id or by its number K,
+ * @number; the other argument is 0. If both arguments are 0, no point is delayed. The runner calls
+ * this function before it forks the process of a case.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function. The path to a delay point is found by a search through the callers,
- * from the point outwards. The search ends at @frame, so the path starts at the case's function.
+ * calls the case's function. To find the path to a delay point, delay.c follows the callers from
+ * the point until the next caller's frame is @frame. So the path starts at the case's function.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

@@ -16,7 +16,7 @@ enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
 enum delay_kind {
 	DELAY_UNCOUNTED,	/* not a point: only VGPU_TEST_DELAYS delays the call */
 	DELAY_DEVICE,		/* a point: an ioctl of KFD or DRM */
-	DELAY_PEER,		/* a point of synchronisation with a process, thread or timer */
+	DELAY_PEER,		/* a point: synchronises with a process, thread or timer */
 };
 
 /* State that a new process or thread inherits from its creator. */
@@ -46,8 +46,9 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Delay before and after the wrapped call named @what, and preserve errno. @frame is the frame
- * address of the wrapper.
+ * A wrapper calls delay_before() before and delay_after() after the wrapped call named @what. Both
+ * functions may sleep, and preserve errno. @frame is the frame address of the wrapper, from which
+ * find_path() in delay.c finds the path to the call.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
@@ -57,9 +58,10 @@ enum delay_kind delay_kind_of_file(int fd);
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
- * Set the state of a new process or thread: @o, which delay_fork_origin() has returned in the
- * creator, and @root and @base, the frames at which the search for a path ends (find_path() in
- * delay.c). A new process passes NULL as @root, and so keeps the @root of its creator.
+ * Set the state of a new process or thread. delay_fork_origin() has returned @o in the creator.
+ * @root and @base are frame addresses: find_path() follows the callers of a wrapped call to @base
+ * or @root (see me.root and me.base in delay.c). A new process passes NULL as @root, and so keeps
+ * the @root of its creator.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Map anonymous memory, and fill and check memory with the patterns that verify a copy. */
+/* Map anonymous memory, and fill memory with patterns and check it: implementation of pattern.h. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -19,7 +19,7 @@ int vg_put(const char *path, const char *text);
  * bound to the GPU.
  */
 int vg_pci_name(const struct vg_gpu *gpu, char name[VG_PCI_NAME]);
-/* Unbind the device from vgpu_kfd, or bind it. */
+/* Unbind the device from the driver vgpu_kfd, or bind it to vgpu_kfd. Return 0 or -errno. */
 int vg_pci_unbind(const char *name);
 int vg_pci_bind(const char *name);
 /* Remove the device from the kernel's PCI tree. */

@@ -10,7 +10,7 @@
 #include "sdma_queue.h"
 #include "stats.h"
 
-/* Largest number of bytes of one packet: 2^30 for copies and 2^22 for fills, as in ROCr. */
+/* Largest number of bytes that one packet copies or fills. ROCr has the same limits. */
 #define COPY_MAX	(1ull << 30)
 #define FILL_MAX	(1ull << 22)
 

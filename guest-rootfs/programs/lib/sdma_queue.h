@@ -39,7 +39,7 @@ struct vg_queue {
 #define VG_QUEUE_RPTR		0x000
 #define VG_QUEUE_WPTR		0x040
 #define VG_QUEUE_FENCE		0x080
-#define VG_QUEUE_TIMES		0x100	/* VG_QUEUE_NUM_TIMES values of 8 bytes */
+#define VG_QUEUE_TIMES		0x100	/* VG_QUEUE_NUM_TIMES 64-bit timestamps of the GPU */
 #define VG_QUEUE_NUM_TIMES	128
 
 /* Create an SDMA queue with a ring of @ring_bytes (a power of two). */

@@ -208,7 +208,8 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	/*
 	 * Use the path of the dump's device, not the link in /sys/class/devcoredump. The kernel
 	 * removes the link before the device, and drops new dumps as long as it finds the device of
-	 * the old dump. So only the end of the device's own path shows that a new dump is possible.
+	 * the old dump. So a new dump is possible only when the device's path does not exist any
+	 * more.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

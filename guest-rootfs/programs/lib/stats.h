@@ -58,9 +58,10 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
  * Store in *@open the number of retry faults that the driver has taken from the interrupt ring and
- * not acknowledged yet. The number is 0 while no queue faults. After a ring overflow or a GART
- * recovery the number can become negative, because the driver then acknowledges CAM slots for which
- * it has taken no interrupt. Return 0, -ENOENT if there are no such counters, or another -errno.
+ * not acknowledged yet. The number is 0 if no queue has a pending fault. After a ring overflow or a
+ * GART recovery the number can become negative, because the driver then acknowledges CAM slots for
+ * which it has taken no interrupt. Return 0, -ENOENT if there are no such counters, or another
+ * -errno.
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
@@ -78,10 +79,10 @@ int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /*
- * Wait at most @timeout_ms for a devcoredump, read it and remove it. A worker of the kernel removes
- * the dump, and until then the kernel drops further dumps of the device, so the function waits for
- * the removal. Return 0, with an empty @text if no dump appeared, or -ETIMEDOUT if the kernel did
- * not remove the dump.
+ * Wait at most @timeout_ms for a devcoredump, read it and request its removal. A worker of the
+ * kernel removes the dump later, and until then the kernel drops further dumps of the device. So
+ * the function waits for the removal. Return 0, with an empty @text if no dump appeared, or
+ * -ETIMEDOUT if the kernel did not remove the dump.
  */
 int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
 
@@ -95,8 +96,8 @@ struct vg_tally {
 };
 
 /*
- * Return the counts of vg_emit_copy() and vg_emit_fill(), never NULL. Children forked
- * after the first call of this function share the counts.
+ * Return the numbers of bytes that vg_emit_copy() and vg_emit_fill() have emitted so far; never
+ * NULL. Children forked after the first call of this function share these numbers.
  */
 struct vg_tally *vg_tally(void);
 

@@ -11,9 +11,9 @@ uint64_t vg_now(void);
 void vg_sleep_us(unsigned int us);
 
 /*
- * Return the time limit of a wait in ms: VGPU_TEST_SCALE times 30 s, or 60 s if VGPU_TEST_SCALE is
- * not set. A run of the suites sets VGPU_TEST_SCALE, from 1 to 4, to the slowness of the host
- * relative to the reference machine.
+ * Return the time limit of a wait in ms: 30 s times VGPU_TEST_SCALE. If VGPU_TEST_SCALE is not set,
+ * the limit is 60 s. A run of the suites sets VGPU_TEST_SCALE to the slowness of the host relative
+ * to the reference machine, a number from 1 to 4.
  */
 int vg_timeout_ms(void);
 #define VG_TIMEOUT_MS	vg_timeout_ms()
@@ -21,9 +21,9 @@ int vg_timeout_ms(void);
 uint64_t vg_deadline(void);
 /*
  * Measure the slowness of the machine again (this takes 0.3 s on the reference machine). If the new
- * value is above VGPU_TEST_SCALE, set VGPU_TEST_SCALE to the new value or to 4, whichever is
- * smaller. The new limits apply to this process and the children that it forks later. Return true
- * if the limits have grown. Return false if they have not, or if VGPU_TEST_SCALE is not set.
+ * value is above VGPU_TEST_SCALE, set VGPU_TEST_SCALE to the new value, but to 4 at most. The new
+ * limits apply to this process and the children that it forks later. Return true if the limits have
+ * grown. Return false if the limits have not grown, or if VGPU_TEST_SCALE is not set.
  */
 bool vg_scale_again(void);
 

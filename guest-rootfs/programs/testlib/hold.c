@@ -27,8 +27,8 @@ static uint32_t user_pages(const struct hold *h, void *user, uint64_t bytes)
 }
 
 /*
- * The DRM scheduler gives a new context the engine with the least work. So each job has its own
- * context, in order to run on a different engine.
+ * Each job has its own context, so that each job runs on another engine: the DRM scheduler gives a
+ * new context the engine with the least work.
  */
 void hold_add_job(struct hold *h)
 {

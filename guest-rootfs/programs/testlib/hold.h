@@ -36,8 +36,9 @@ struct hold {
 };
 
 /*
- * The two steps of hold_engines(). hold_open() creates the BOs of @h; for this, the driver may need
- * to run copies on the engines. hold_add_job() submits one job and does not wait for its start.
+ * The two steps of hold_engines(). hold_open() creates the BOs of @h. For this, the driver may need
+ * to run copies on the engines, so open every hold before jobs occupy the engines. hold_add_job()
+ * submits one job and does not wait for its start.
  */
 void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
 	       uint64_t bytes);

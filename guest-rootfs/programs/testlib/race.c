@@ -191,7 +191,6 @@ void race_use(const struct vg_gpu *gpu, struct race_use *use)
 	}
 }
 
-/* Return true if @base and @now have the same value for each counter that kinds[] names. */
 static bool same(const struct vg_counters *base, const struct vg_counters *now)
 {
 	unsigned int i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Race two calls against each other. The second call runs in a real-time thread on the CPU of the
- * first call. When the timer of that thread expires, the thread preempts the first call if the
- * kernel is preemptible at this point (the debug kernel is). race_apart() moves the thread to
- * another CPU.
+ * first call. Before the second call, the thread sleeps for a random time. At the end of this
+ * sleep, the thread preempts the first call if the kernel is preemptible at this point (the debug
+ * kernel is). race_apart() moves the thread to another CPU.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -24,7 +24,7 @@ void race_salt(uint64_t salt);
 /* Return a random number below @n. */
 uint64_t race_below(uint64_t n);
 
-/* race_begin() starts the thread of the second call; race_end() ends the thread. */
+/* race_begin() starts the thread for the second call of each race; race_end() ends the thread. */
 void race_begin(void);
 void race_end(void);
 /*
@@ -57,7 +57,7 @@ struct race_use {
 void race_use(const struct vg_gpu *gpu, struct race_use *use);
 /*
  * Wait until the memory in use is at most that of @before and the counters equal those of @before.
- * The case fails after a time limit.
+ * The case fails if this takes longer than VG_TIMEOUT_MS.
  */
 void race_wait_released(const struct vg_gpu *gpu,
 			const struct race_use *before);
@@ -68,10 +68,10 @@ void race_reap_killed(const pid_t *pids, int n);
 /*
  * Repeat @rounds times: run @round() in a child and kill the child at a random time. The child may
  * end before the kill, and the first child is not killed. After each repetition, the memory in use
- * must return to the value before the first one.
+ * must return to its value before the first repetition.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
-/* A call of a race, which returns 0 or -errno. */
+/* A function that a child of race_unbind() calls. Returns 0 or -errno. */
 typedef int race_call(void);
 
 /**

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The FUSE server of slow-file.h. The server handles the requests that one regular file needs. The
- * regular file is itself the root of the file system, so the file system is mounted over a file and
- * not over a directory.
+ * file system consists of this file alone: the root of the file system is the file, not a
+ * directory. So the file system is mounted over a file, too.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -26,9 +26,9 @@ struct slow_file {
 };
 
 /*
- * Make the file and become its server. The file exists for the calling process and for children
- * forked later. The mount ends when the last of these processes ends. Call this function only once
- * in a case.
+ * Make the file and become its server. The file system is mounted in a new mount namespace, so only
+ * the calling process and children forked later see the file. The mount ends when the last of these
+ * processes ends. Call this function only once in a case.
  */
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed);
 /*
@@ -40,8 +40,8 @@ void slow_file_leave(struct slow_file *f);
 /* For a child: call slow_file_leave(), then map the file read-only. */
 char *slow_file_map(struct slow_file *f);
 /*
- * For the server: reply to all requests until a read arrives. The case fails if no
- * request arrives within VG_TIMEOUT_MS.
+ * For the server: serve FUSE requests until a read request arrives. The read is left pending for
+ * slow_file_answer(). The case fails if no request arrives within VG_TIMEOUT_MS.
  */
 void slow_file_await_read(struct slow_file *f);
 /* For the server: complete the read that slow_file_await_read() received. */

@@ -6,9 +6,9 @@
 #include "tap.h"
 
 /*
- * Return true if case @c is to run: if @only selects the case's name and VGPU_TEST_LEAVE_OUT does
- * not contain the name. If @only begins with "=", it selects the name that equals the rest of
- * @only; otherwise it selects all names that contain @only.
+ * Return true if case @c is to run. A case runs if @only selects its name and VGPU_TEST_LEAVE_OUT
+ * does not contain the name. If @only begins with "=", it selects the name that equals the rest of
+ * @only. Otherwise it selects all names that contain @only; "" selects all names.
  */
 bool tap_chosen(const struct tap_case *c, const char *only);
 /*

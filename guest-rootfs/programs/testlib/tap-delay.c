@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Run a case once, or once for each of its points with a delay at that point. */
+/*
+ * Run a case once. If VGPU_TEST_DELAY_POINT is "each", run it again for each of its delay points
+ * (delay.h), with a delay at that point.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

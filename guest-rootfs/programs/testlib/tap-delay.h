@@ -18,10 +18,12 @@ bool tap_delay_each(void);
 /* Print the TAP version and, unless VGPU_TEST_DELAY_POINT is "each", the plan of @planned cases. */
 void tap_delay_start(int planned);
 /*
- * Run the case @c by @run(@c) and print the result. If VGPU_TEST_DELAY_POINT is "each", this run
- * has no delay. If it passes and the case has peers (delay_has_peers()), further runs follow: one
- * run for each delay point (delay.h) of the case, with a delay at this point. Each result is
- * printed. @run returns 0 if the case passed, 1 if it failed, EXIT_SKIP if it was skipped.
+ * Run the case @c by @run(@c) and print the result. @run returns 0 if the case passed, 1 if it
+ * failed, EXIT_SKIP if it was skipped.
+ *
+ * If VGPU_TEST_DELAY_POINT is "each", the first run has no delay, and further runs follow if the
+ * first run passed and the case has peers (delay_has_peers()). For each delay point (delay.h) of
+ * the case, the case runs with a delay at this point, and the result is printed.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));

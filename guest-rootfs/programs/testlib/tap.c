@@ -21,9 +21,9 @@
 
 /*
  * Time limit of a case in ms. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the
- * case fails first, with its own message. In the short form, the limit is 45 s times
- * VGPU_TEST_SCALE. With the largest scale, 4, this limit and the limit for the kill are together
- * below 4 minutes, so that a hang is reported within this time (guest_tests.py).
+ * case fails first, with its own message. In the short form (tap_short()), the limit is 45 s times
+ * VGPU_TEST_SCALE. With the largest VGPU_TEST_SCALE, 4, the sum of CASE_LIMIT_MS and KILL_LIMIT_MS
+ * is 220 s. So a hang is reported within 4 minutes, as guest_tests.py states.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 /* Time limit in ms for the end of a killed process. */
@@ -90,8 +90,8 @@ bool tap_short(void)
 }
 
 /*
- * In the short form, return a quarter of @rounds, but at least 2, so that the loop runs more than
- * once; if @rounds is 1, return 1. In the other forms, return @rounds.
+ * Return the number of rounds of a loop: @rounds, or fewer in the short form. A loop of several
+ * rounds keeps at least two in the short form, so that it still repeats.
  */
 static int shorter(int rounds)
 {
@@ -110,7 +110,6 @@ bool tap_goes_on(int round, int rounds)
 	       vg_now() - begin < long_seconds() * 1000000000ull;
 }
 
-/* Return VGPU_TEST_ROUNDS, or 0 if it is not set. */
 static unsigned int said_rounds(void)
 {
 	const char *s = getenv("VGPU_TEST_ROUNDS");
@@ -184,9 +183,9 @@ static unsigned int child_limit_ms(void)
 }
 
 /*
- * Wait for @pid, at most @limit_ms() ms. After this time, vg_scale_again() measures the speed of
- * the machine; if the machine has become slower, @limit_ms() is called again and returns a longer
- * limit. Return the wait status, or -1 if the process was killed.
+ * Wait for @pid, at most @limit_ms() ms. When the limit has passed, measure the speed of the
+ * machine again. If the machine has become slower, @limit_ms() now returns a longer limit, and the
+ * wait continues. Otherwise kill @pid. Return the wait status, or -1 if the process was killed.
  */
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {
@@ -203,8 +202,8 @@ static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 			return -1;
 		if (vg_now() > deadline && !measured) {
 			/*
-			 * The measurement takes time, so check once more whether @pid has
-			 * ended.
+			 * vg_scale_again() takes time. Before a kill, check once more whether @pid
+			 * has ended.
 			 */
 			measured = !vg_scale_again();
 			deadline = start + limit_ms() * 1000000ull;
@@ -314,7 +313,7 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
-/* The GPUs. Of each, only vg_gpu.minor is set, because the runner opens no render node. */
+/* The GPUs. Only vg_gpu.minor is set, because this process opens no render node. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
 /* Number of retry faults that were not acknowledged when the case started. */

@@ -45,7 +45,7 @@ void tap_fail(const char *file, int line, const char *fmt, ...)
 /* End the case as skipped. */
 void tap_skip(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
-/* Print a line of TAP diagnostics. */
+/* Print "# ", the formatted text and a newline: TAP diagnostics. */
 void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define TAP_CASES(c) (c), (int)(sizeof(c) / sizeof((c)[0]))
@@ -83,7 +83,7 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool tap_short(void);
 /*
  * Condition of a loop that runs @rounds times, or a quarter of @rounds in the short form. In the
- * long form, the loop also continues until VGPU_TEST_SECONDS seconds have passed.
+ * long form, the loop continues after @rounds rounds until VGPU_TEST_SECONDS seconds have passed.
  */
 bool tap_goes_on(int round, int rounds);
 /*
@@ -102,8 +102,8 @@ bool tap_debug_kernel(void);
  */
 void tap_long_on_debug(void);
 /*
- * Call an ioctl, without a restart after signals and without a text for vg_error(). Return 0
- * or -errno.
+ * Call an ioctl, without a restart after signals. Return 0 or -errno. An error does not change the
+ * text of vg_error().
  */
 int tap_ioctl(int fd, unsigned long request, void *arg);
 /*
@@ -179,8 +179,8 @@ struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
 						     uint32_t event);
 
 /*
- * Return true if Linux allows PCIe peer-to-peer between the GPUs. The function assumes that this is
- * so exactly if the CPU is an AMD Zen or later.
+ * Return true if Linux allows PCIe peer-to-peer between the GPUs. The function assumes that Linux
+ * allows it on an AMD CPU from Zen on, and on no other CPU.
  */
 bool tap_pcie_p2p(void);
 /*

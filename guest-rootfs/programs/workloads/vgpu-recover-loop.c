@@ -14,14 +14,15 @@
  *	broken	Only migrate the SVM memory, by the kernel's ring. The host makes the engine of this
  *		ring hang after each recovery, until the driver gives up the engines, and the CPU
  *		copies instead.
- *	hang	A child has a queue on the same engine, and the engine hangs in that queue.
- *		The driver must stop the queue, and all other work must continue.
+ *	hang	The engine of the user queue of "copy" hangs in a queue of a child. The driver
+ *		must stop the child's queue, and all other work must continue.
  *	dump	Check the devcoredump of the last failure.
  *	lost	A child has BOs in VRAM and in GTT, and resets the device. The driver must
  *		report exactly those BOs as lost whose contents have changed.
  *	moves	As "lost", but reset the device while BOs are being evicted.
- *	poison	An SDMA queue of a child reads poison in VRAM. The data must not arrive,
- *		and the child must get two events and SIGBUS, and can then use a new queue.
+ *	poison	An SDMA queue of a child reads poison in VRAM to copy it. The queue must not
+ *		write to the destination. The child must get a memory event, an event for a
+ *		hardware exception, and SIGBUS. The child can then use a new queue.
  *	cp	As "poison", but with a compute queue.
  *
  * The loss of VRAM stops the queue that "copy" uses, so the host sends "lost" and "moves"
@@ -245,9 +246,9 @@ static bool is_bus_error(const volatile char *p)
 }
 
 /*
- * Script of a child: reset the device, which loses VRAM. Return the number of BOs that have the
- * expected state, or a negative number on an error. The driver must report each BO in VRAM as lost,
- * and no BO in GTT, and the contents must agree with these reports.
+ * Runs in a child process: reset the device, which loses VRAM. Return the number of BOs that have
+ * the expected state, or a negative number on an error. The driver must report each BO in VRAM as
+ * lost, and no BO in GTT, and the contents must agree with these reports.
  */
 static int lose_vram(int to, int from)
 {
@@ -323,9 +324,9 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * Script of a child: fill VRAM, then reset the device while BOs are being evicted from VRAM. BOs
- * whose eviction is complete keep their contents. Return the number of BOs for which the driver's
- * report (lost or not) agrees with the contents, or -1 on an error.
+ * Runs in a child process: fill VRAM, then reset the device while BOs are being evicted from VRAM.
+ * BOs whose eviction is complete keep their contents. Return the number of BOs for which the
+ * driver's report (lost or not) agrees with the contents, or -1 on an error.
  */
 static int lose_moving(int to, int from)
 {
@@ -354,7 +355,10 @@ static int lose_moving(int to, int from)
 		whole += right;
 		n += said_lost(&b[i]) == !right;
 	}
-	/* The BO that was written last has not been evicted, so it must be lost. */
+	/*
+	 * The BO that was written last was still in VRAM at the reset, and VRAM lost its content.
+	 * So at least this BO must have changed.
+	 */
 	if (whole == MOVING) {
 		vg_fail(-EIO, "all BOs are whole: nothing was lost");
 		return -1;
@@ -507,9 +511,9 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 }
 
 /*
- * Script of a child: let a queue read poison, check the driver's reports, and check that a new
- * queue works. Return the time in us from the creation of the first queue to the last report, or a
- * negative number on an error.
+ * Runs in a child process: let a queue read poison, check the driver's reports, and check that a
+ * new queue works. Return the time in us from the creation of the first queue to the last report,
+ * or a negative number on an error.
  */
 static int poisoned(bool cp)
 {
@@ -583,8 +587,9 @@ static void do_moves(void)
 }
 
 /*
- * Script of a child: the child's second queue hangs the engine that the parent's queue uses. Return
- * the number BOS on success, because do_hang() expects it, and a negative number on an error.
+ * Runs in a child process: the child's second queue hangs the engine that the parent's queue uses.
+ * Return the constant BOS on success, because do_hang() expects this value. Return a negative
+ * number on an error.
  */
 static int guilty(int to, int from)
 {

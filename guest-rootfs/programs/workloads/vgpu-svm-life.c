@@ -5,8 +5,9 @@
  * recording shows the steps between the driver's events. `./vgpu pictures` draws the recording
  * (tools/vgpu_tools/trace/life.py).
  *
- * A queue reads both ranges, so that they migrate to VRAM and get GPU page-table entries. The
- * program unmaps B, and exits while A is still mapped. Every byte of the copies is checked.
+ * A queue copies both ranges to a buffer, so that the ranges migrate to VRAM and get GPU page-table
+ * entries. The program checks every byte of the copies. It unmaps B, and exits while A is still
+ * mapped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,6 @@ struct life {
 	int marker;
 };
 
-/* Write "vgpu life @what" to the trace marker. */
 static int step(const struct life *l, const char *what)
 {
 	char line[64];
@@ -35,7 +35,6 @@ static int step(const struct life *l, const char *what)
 		vg_fail(-errno, "trace marker");
 }
 
-/* Open the GPU, and create the queue and the buffer for the copies. */
 static int open_all(struct life *l)
 {
 	int ret = step(l, "opens /dev/kfd");

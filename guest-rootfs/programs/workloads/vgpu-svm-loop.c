@@ -16,8 +16,9 @@
  * faults of the queues are acknowledged, the file is truncated, and the host injects a spurious
  * fault. The driver must not stop the process's queues because of this fault.
  *
- * First, the program prints an address: that of the file's mapping with "truncate", otherwise that
- * of the destination of "copy". Then the program prints "round N" after each round.
+ * First, the program prints the address of some memory. With "truncate", this is the mapping of the
+ * file. With "copy", this is the destination. "exchange" prints the same address as "copy", but
+ * does not use the memory there. Then the program prints "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -142,10 +143,11 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * After a truncation, the driver only acknowledges the first fault that it cannot repair, because
- * this fault may be older than the truncation. The driver denies later faults that it cannot repair
- * (docs/faults.md). The fault that the host injects must be that first fault. But a fault of
- * copy_by_all() that is still pending could come first, so wait until none is pending.
+ * After a truncation, there may be faults that the driver cannot repair. The driver does not deny
+ * the first such fault, but acknowledges it, because this fault may be older than the truncation.
+ * The driver denies later such faults (docs/faults.md). The fault that the host injects has to be
+ * the first one. Therefore this function waits until no fault of copy_by_all() is pending, and
+ * only then truncates the file.
  */
 static int cut_file(void *arg, uint64_t round)
 {

@@ -44,7 +44,7 @@ enum {
 	SDMA_SUM = 16,		/* 64-bit counter that the SDMA queue increments */
 	PM4_BEFORE = 32,
 	PM4_AFTER = 33,
-	SIGNALS = 64,		/* two AQL signals of 64 bytes each, which the AQL queue uses */
+	SIGNALS = 64,		/* two AQL signals of 16 words each, which the AQL queue uses */
 };
 
 /**
@@ -60,7 +60,7 @@ enum {
  * @slice: handle of the doorbell BO
  * @gap: handle of a BO that is freed before the dump
  * @svm: memory with SVM ranges
- * @big: whether the process has one more SVM range, which holds @svm_save
+ * @big: whether the save area of @aql is in one more SVM range, and not in a BO
  * @svm_save: save area of @aql: SVM memory if @big is true, otherwise the BO @save
  * @queue: SDMA queue
  * @pm4: compute queue with PM4 packets
@@ -68,7 +68,7 @@ enum {
  * @ev: events. [0] to [2] are signal events, of which [1] is set and has no auto-reset. [3] is
  * a memory event, [4] a hardware exception event.
  * @xnack: XNACK mode
- * @late: whether a restored process maps @svm only after a first RESUME has failed
+ * @late: whether a restored process maps @svm late: after a first RESUME, which fails without @svm
  */
 struct work {
 	struct vg vg;
@@ -84,7 +84,7 @@ struct work {
 };
 
 /**
- * struct target - a child that runs a script function, in step with its parent
+ * struct target - a child that runs a function, its script; child and parent wait for each other
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
@@ -526,7 +526,7 @@ static void make_queues(void)
 	OK(vg_pm4_write(&w->pm4, word_va(PM4_AFTER), &one, 1));
 	vg_cq_submit(&w->pm4);
 	OK(vg_wait_word(word(PM4_BEFORE), 1, VG_TIMEOUT_MS));
-	*word(PM4_BEFORE) = 77;		/* a queue that repeats packets overwrites this value */
+	*word(PM4_BEFORE) = 77;		/* lost if the restored queue repeats the write */
 
 	signal_init(0, 1);
 	signal_init(1, 1);
@@ -667,7 +667,10 @@ static void check_buckets(void)
 	      b->dmabuf_fd);
 }
 
-/* Dump a stopped process, then kill it. */
+/*
+ * Stop a process, dump it, kill it, and wait until its memory is free. @base is the memory usage
+ * before the start of the process.
+ */
 static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
 {
 	const struct vg_gpu gpu = { .minor = w->vg.gpu[0].minor };
@@ -988,7 +991,8 @@ static void generations(void)
 }
 
 /*
- * Dump a process twice and unpause it. A second UNPAUSE, and a CHECKPOINT after it, must fail.
+ * Dump a process twice and unpause it. After this, UNPAUSE and CHECKPOINT must fail, because the
+ * process is not paused any more.
  */
 static void pause_go_on(void)
 {
@@ -1014,7 +1018,7 @@ static void pause_go_on(void)
 	close(t.kfd);
 }
 
-/* Script of a small process, whose queue must make no progress while the process is paused. */
+/* Script of a process with one queue, which must make no progress while the process is paused. */
 static void work_queue(struct target *t)
 {
 	uint32_t seq;
@@ -1089,7 +1093,7 @@ static void checkpointer_dies(void)
 	end_target(&t);
 }
 
-/* Kill a paused process, restore it, and kill the restored process before RESUME. */
+/* Kill a process that its dump has paused, restore it, and kill it again before RESUME. */
 static void paused_dies(void)
 {
 	struct vg_mem_info base = find_base();
@@ -1194,7 +1198,7 @@ static void who_may(void)
 	copy_out(t.pid);
 	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
 	/*
-	 * RESTORE on the file of another process must fail, because the restored memory
+	 * RESTORE on the /dev/kfd file of another process must fail, because the restored memory
 	 * would belong to the caller and not to that process.
 	 */
 	ERRNO(EINVAL, restore(t.kfd));
@@ -1234,8 +1238,8 @@ static void not_saved(void)
 	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
 	free_handle(in.handle);
 	/*
-	 * PROCESS_INFO must fail, because mappings that the render node makes for the process's
-	 * queues cannot be saved.
+	 * PROCESS_INFO must fail while the address space of the process's queues has mappings that
+	 * GEM_VA has created, because such mappings cannot be saved.
 	 */
 	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
 	ERRNO(0, vr_gem_va(fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, VG_GIB, 0,
@@ -1357,8 +1361,8 @@ static void bad_restore(void)
 		case 13: d.args.priv_data = 64; break;
 		}
 		/*
-		 * For the counts ~0u, call only RESTORE: restore_once() also opens num_devices
-		 * files and would overflow the device buckets.
+		 * If a count is ~0u, call only RESTORE: restore_once() also opens num_devices files
+		 * and would overflow the device buckets if num_devices is ~0u.
 		 */
 		if (i == 1 || i == 2)
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),
@@ -1448,8 +1452,8 @@ static void overlapping(void)
 }
 
 /*
- * RESTORE must fail while the hardware queue that belongs to the dumped doorbell is in
- * use.
+ * RESTORE must fail while another process uses the hardware queue that the dumped SDMA queue had.
+ * (The doorbell of a restored queue must stay the same, and it belongs to that hardware queue.)
  */
 static void slot_taken(void)
 {

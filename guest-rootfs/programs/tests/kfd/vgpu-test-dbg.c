@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DBG_TRAP: debuggers and their targets. Catches: a process is debugged without permission; a
- * process waits for a debugger that has ended, or its queues stay suspended; an exception is
- * lost, is reported twice, or is reported to the wrong process; memory of the kernel or of the
- * debugger is overwritten because a size or count is wrong; an errno is wrong.
+ * DBG_TRAP: debuggers and their targets. Catches: a process is debugged without permission; after
+ * the end of the debugger, the debugged process still waits for it or has suspended queues; an
+ * exception is lost, is reported twice, or is reported to the wrong process; memory of the kernel
+ * or of the debugger is overwritten because a size or count is wrong; an errno is wrong.
  *
  * To test exec(), a target executes this program again with the option --sleep. With this option,
  * the program only sleeps.
@@ -46,10 +46,6 @@ static void start(void)
 	CHECK(!pipe2(news, O_CLOEXEC | O_NONBLOCK), "pipe");
 }
 
-/*
- * Call DBG_TRAP with operation @op for process @pid. Return the result of the ioctl, or
- * -errno.
- */
 static int trap(pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)
 {
 	int r;
@@ -211,8 +207,8 @@ static void trace(pid_t pid)
 }
 
 /*
- * Start a target. Its script begins before the debugger's session exists. If a session must exist
- * when the script begins, use attach_early() instead.
+ * Start a target, which is traced by ptrace but has no DBG_TRAP session when its script begins.
+ * attach_early() starts a target that has a session.
  */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
@@ -222,8 +218,9 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start the session before the target's script begins. A debugger does the same if it starts the
- * debugged program itself. The script opens KFD later, so its RUNTIME_ENABLE finds the debugger.
+ * Start a target, and begin the DBG_TRAP session before the target's script. A debugger that starts
+ * the debugged program itself also begins the session so early. The script opens KFD later, so its
+ * RUNTIME_ENABLE finds the session.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
 			 uint64_t mask)
@@ -234,7 +231,6 @@ static void attach_early(struct target *t, void (*script)(struct target *),
 	tap_step(t->down);
 }
 
-/* Wait until the target ends. Its exit status must be 0. */
 static void end_target(struct target *t)
 {
 	int status;
@@ -528,8 +524,8 @@ static void handshake(void)
 }
 
 /*
- * Wait until exception @code of the process is raised, even if the session's mask
- * excludes it.
+ * Wait until exception @code of the process is raised. QUERY_EXCEPTION_INFO finds the exception
+ * even if the session's mask excludes it, so that the debugger is not notified.
  */
 static void await_exception(pid_t pid, uint32_t code)
 {
@@ -585,8 +581,8 @@ static void interrupted(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	/*
-	 * In round 0 of signals(), the debugger's answer comes during this call; in round 1, before
-	 * this call.
+	 * The debugger answers the RUNTIME_ENABLE above, which a signal has interrupted. In round 0
+	 * of signals(), the answer comes during this call; in round 1, before this call.
 	 */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
@@ -721,7 +717,10 @@ static void snapshots(void)
 	ERRNO(EFAULT, snapshot(me, 0, nowhere(), &n, &size));
 	n = 4, size = sizeof(e[0]);
 	ERRNO(EFAULT, snapshot(me, 0, NULL, &n, &size));
-	/* With an entry size of almost 4 GiB (~0u), the second entry is at an unmapped address. */
+	/*
+	 * Entry i is written to byte i * size of the buffer. With a size of almost 4 GiB (~0u), the
+	 * second entry is at an unmapped address.
+	 */
 	n = ~0u, size = ~0u;
 	ERRNO(EFAULT, snapshot(me, 0, e, &n, &size));
 	n = 0, size = 1;
@@ -836,7 +835,7 @@ static int resume(pid_t pid, uint32_t *ids, uint32_t n)
 		.queue_array_ptr = (uintptr_t)ids, .num_queues = n });
 }
 
-/* Submit a fence to both queues. Memory receives the fences only if the queues run. */
+/* Submit a fence to both queues. A suspended queue does not write its fence to memory. */
 static void work(struct vg_cq *cq, struct vg_queue *sdma, uint32_t *seq)
 {
 	OK(vg_cq_emit_fence(cq));
@@ -1276,7 +1275,10 @@ static void attach_bare(void *arg)
 	CHECK(!r, "delete_module: %s", strerror(errno));
 	hear();		/* the unload raises EC_PROCESS_DEVICE_REMOVE */
 	CHECK(!system("modprobe vgpu_kfd"), "modprobe");
-	/* After the reload no session must exist. */
+	/*
+	 * The unload must have ended the session, so after the reload all operations except ENABLE
+	 * must fail with ESRCH.
+	 */
 	OK(vg_open_bare(&vg));
 	all_fail(t->pid, ESRCH, 1);
 	ERRNO(0, attach(t->pid, EVERYTHING));
@@ -1293,17 +1295,18 @@ static void unloaded(void)
 }
 
 /*
- * Number of rounds that each thread of chaos() makes; queue_loop() makes about a quarter of them.
- * The threads call all operations at the same time. DESTROY_QUEUE of a suspended queue waits,
- * without a time limit, until debug_loop() resumes the queue or ends the session. So on a slow
- * machine the case only takes longer.
+ * Number of rounds of debug_loop() and runtime_loop(); queue_loop() makes a quarter as many. The
+ * loops run at the same time, in the threads of chaos(). In queue_loop(), DESTROY_QUEUE waits while
+ * the queue is suspended: until debug_loop() resumes the queue or ends the session. The wait has
+ * no time limit, so the case cannot fail only because the machine is slow.
  */
 
 static int chaos_rounds;
 
 /*
- * Call all operations of a debugger, including those that answer a waiting RUNTIME_ENABLE. The last
- * call ends the session, so that no RUNTIME_ENABLE still waits for an answer.
+ * Begin and end sessions, answer waiting RUNTIME_ENABLE calls, query events, and suspend and resume
+ * queues. DISABLE at the end of the function ends the session, so that no RUNTIME_ENABLE waits for
+ * an answer after this thread has ended.
  */
 static void *debug_loop(void *arg)
 {

@@ -166,8 +166,8 @@ static void any_all(void)
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	/*
-	 * The wait for all three events has timed out, but has consumed event 1. So only event 2 is
-	 * set during the next wait, which must return for any one of the events.
+	 * The wait for all three events has timed out, but has consumed event 1, the only one that
+	 * was set. So only event 2 is set during the next wait, which waits for any of the events.
 	 */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
@@ -315,9 +315,9 @@ static void *either_run(void *arg)
 }
 
 /*
- * A thread on the same CPU waits for either of two events. At real-time priority, set event @n and
- * destroy the other event, so that the thread cannot run in between. Return 0 or -errno of the
- * thread's wait.
+ * A thread on the same CPU waits for either of two events. Set event @n and destroy the other
+ * event. The caller gets real-time priority for these two calls, so that the thread cannot run in
+ * between. Return 0 or -errno of the thread's wait.
  */
 static int set_and_destroy(int n)
 {
@@ -340,9 +340,9 @@ static int set_and_destroy(int n)
 }
 
 /*
- * A thread waits for either of two events. Set one of them, then destroy the other. Catches:
- * the errno of the wait differs from that of amdkfd, which counts the wait as satisfied only
- * if the set event is the first in the list.
+ * A thread waits for either of two events. Set one of them, then destroy the other. Catches: the
+ * errno of the wait differs from that of amdkfd. (In amdkfd, the errno is EINVAL if the set event
+ * comes first in the array of the wait, and EIO if the destroyed event comes first.)
  */
 static void set_then_destroyed(void)
 {
@@ -457,8 +457,8 @@ static void by_gpu(void)
 				      &q[i]));
 	for (round = 0; round < 64; round++) {
 		/*
-		 * The TRAP's context is, in turn, the event's id, 0, the id of another event, and
-		 * an id that no event has.
+		 * The driver must find the event by its slot, whatever id the TRAP's context has.
+		 * (No event has the id 0xabcdef.)
 		 */
 		const uint32_t context[] = {
 			ev[round].id, 0, ev[(round + 1) % 64].id, 0xabcdef,
@@ -486,7 +486,10 @@ static void by_gpu(void)
 		OK(vg_queue_destroy(&q[i]));
 }
 
-/* Freeing the signal page must fail while the process exists. */
+/*
+ * CREATE_EVENT must refuse a BO that cannot be the signal page, and a second signal page.
+ * FREE_MEMORY_OF_GPU must refuse the signal page, even after the page was unmapped from the GPU.
+ */
 static void page_rules(void)
 {
 	struct kfd_ioctl_free_memory_of_gpu_args args;
@@ -506,7 +509,10 @@ static void page_rules(void)
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 	OK(vg_bo_unmap_gpu(&page));
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
-	/* The signal page is a BO of the process, so there is no page of the kernel to map. */
+	/*
+	 * The process uses a BO as its signal page. So the kernel has allocated no signal page, and
+	 * mmap() must fail.
+	 */
 	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
 		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
 	      "mmap of the event page: %m");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * RUNTIME_ENABLE of a process without a debugger. Catches: the enabled state of the runtime is
- * lost, outlives its process, or is changed by two threads at the same time; a queue exception does
- * not reach the runtime; an errno is wrong.
+ * lost, or outlives its process; two threads enable the runtime, and both calls succeed; a queue
+ * exception does not reach the runtime; an errno is wrong.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program unloads and loads the module. Catches: a resource stays registered, running
- * or allocated at unload; a load finds the device in an unexpected state.
+ * This program unloads and loads the module. Catches: after the unload, memory stays allocated, a
+ * timer or worker still runs, or an object stays registered; a load finds the device in an
+ * unexpected state.
  *
  * vgpu-test-reload ROUNDS repeats unload and load that many times (default 5).
  */
@@ -112,8 +113,9 @@ static long kernel_kib(void)
 }
 
 /*
- * Check that there are @n GPUs. For each GPU i, wait until the memory usage is at most that in
- * @base[i], then check that memory sizes and usage equal @base[i].
+ * Check that there are @n GPUs. For each GPU i, wait until the memory in use has fallen to that in
+ * @base[i], because the driver frees memory asynchronously. Then check that the sizes of memory and
+ * the memory in use equal @base[i].
  */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {
@@ -212,9 +214,10 @@ static void unload_with_process(void *arg)
 }
 
 /*
- * A process opens /dev/kfd while no GPU is bound, closes the file and continues to run. The
- * KFD process therefore ends only when the module is unloaded. Catches: the unload removes
- * the debugfs folder of the KFD process before the KFD process itself removes it.
+ * A process opens /dev/kfd while no GPU is bound, closes the file, and continues to run. The module
+ * can be unloaded, because the file is closed. But the KFD process still exists, because it lasts
+ * as long as the process or until the unload. Catches: the unload removes the debugfs folder of the
+ * KFD process before the KFD process itself removes it.
  */
 static void process_without_gpu(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program resets the device while it is in use. Catches: memory has other contents;
- * a queue does not continue; a page table or PASID is not restored to the hardware; a
- * doorbell is lost; user space can write through mappings of the BARs during the reset.
+ * This program resets the device while it is in use. Catches: contents of memory change; a queue
+ * does not continue; a page table or PASID is not restored to the hardware; a doorbell is lost;
+ * user space can write through mappings of the BARs during the reset.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 #include "tap.h"
 
 #define SEED 0x5ec0e
-#define DUMP_MS (VG_TIMEOUT_MS / 3 * 2)		/* 20 s on the reference machine */
+/* Time limit for a device dump to appear; 20 s on the reference machine */
+#define DUMP_MS (VG_TIMEOUT_MS / 3 * 2)
 
 enum { BOS = 32, BO_BYTES = 256 << 10, SVM_BYTES = 16 << 20 };
 
@@ -41,7 +42,7 @@ static int make_bos(bool vram)
 	return ret ?: vg_queue_create(&vg, gpu, 4096, &q);
 }
 
-/* Return the number of BOs with the right bytes, read by the CPU and by the engine. */
+/* Return the number of BOs from which both the CPU and the engine read the right bytes. */
 static int count_intact(void)
 {
 	int i, n = 0;
@@ -91,7 +92,7 @@ static void test_kept(void)
 	CHECK(counter("queues_stopped") == stopped, "a queue was stopped");
 }
 
-/* Reset the device while a queue copies: every copy must complete. */
+/* Reset the device while a queue executes copies: every copy must complete. */
 static void test_at_work(void)
 {
 	struct vg_bo big[2];
@@ -157,8 +158,8 @@ static void test_user_faults(void)
 	CHECK(p, "no memory");
 	vg_pattern_fill(p, bytes, SEED, 7);
 	/*
-	 * The queue may be destroyed before its engine runs it, so repeat this until a
-	 * fault is counted.
+	 * Each round destroys its queue soon after the submission, maybe before an engine has
+	 * executed the copy that faults. So go on after 24 rounds until a fault is counted.
 	 */
 	for (i = 0; i < 24 || counter("faults_noretry") == faults; i++) {
 		CHECK(i < 24 || vg_now() < until, "no fault");

@@ -6,8 +6,8 @@
  * device is off; memory leaks in each round.
  *
  * tests/avocado/test_sleep.py runs this program in the guest with the argument "freeze" or
- * "disk", and the host resumes the guest. For each line on stdin the guest enters the sleep
- * state that the argument names, once. The program prints a line before and after each sleep.
+ * "disk", and the host resumes the guest. The argument names a sleep state. The guest enters
+ * this state once for each line on stdin. The program prints a line before and after each sleep.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -26,7 +26,7 @@
 #include "tap.h"
 
 #define SEED	0x51ee9
-#define VA	0x200000000ull		/* GPU addresses of the render node's BOs */
+#define VA	0x200000000ull		/* first GPU address of the render node's BOs */
 
 enum {
 	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
@@ -166,7 +166,7 @@ static void make_jobs(struct jobs *j)
 }
 
 /*
- * Submit @jobs jobs to each ring. If @jobs is JOBS, some of these jobs are still pending when
+ * Submit @jobs jobs to each ring. The number JOBS is so large that some jobs are still pending when
  * the suspend freezes the processes.
  */
 static void submit_jobs(struct jobs *j, int jobs, int round)
@@ -179,8 +179,8 @@ static void submit_jobs(struct jobs *j, int jobs, int round)
 	for (i = 0; i < jobs; i++)
 		for (ring = 0; ring < 2; ring++) {
 			/*
-			 * List all BOs, because the driver can evict a BO that no job
-			 * lists.
+			 * List all BOs that the job uses, because the driver can evict a
+			 * BO that no job lists. Ring 1 does not use vram.
 			 */
 			const uint32_t handles[] = {
 				j->ib[ring].bo.handle, j->src.handle,
@@ -286,7 +286,11 @@ static int stay_awake(const char *state)
 	return 0;
 }
 
-/* Run a round without a sleep, so that all resources exist. Return the memory usage. */
+/*
+ * Run a round in which the guest is not suspended, so that the driver allocates all memory that the
+ * later rounds keep in use. Return the memory usage. After each later round, the usage must not be
+ * higher.
+ */
 static struct vg_mem_info usage(struct memory *m)
 {
 	struct vg_mem_info info;

@@ -6,8 +6,8 @@
  * one; memory leaks.
  *
  * tests/avocado/test_unplug.py runs this program in the guest with the argument "button" or
- * "surprise", and the host removes the device. The program writes a line to stdout for each
- * event, and reads a line from stdin before each further round.
+ * "surprise". With this argument, the host and not the program removes the device. The program
+ * writes a line to stdout for each event, and reads a line from stdin before each further round.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static unsigned long generation(void)
 	return id;
 }
 
-/* Create a BO in VRAM of the render node and map it for the CPU. */
+/* Create a BO in VRAM through the render node @fd, and map the BO for the CPU. */
 static int gem_new(int fd, uint64_t size, uint32_t *handle, char **cpu)
 {
 	union drm_amdgpu_gem_mmap map = { 0 };
@@ -168,7 +168,7 @@ static void check_things(struct things *t, uint32_t dword)
 	OK(vg_pattern_check(t->svm, SVM_BYTES, SEED, 2));
 }
 
-/* Open all files again, and check that the GPU works. */
+/* Open /dev/kfd and the render node again, and check that the GPU works. */
 static void use(void *arg)
 {
 	struct vg_queue q = { 0 };
@@ -212,7 +212,8 @@ static void survive(bool remove)
 	CHECK(vg_pci_bound(name), "the device did not come back");
 	CHECK(vg_topology_nodes() == nodes, "the node did not come back");
 	check_things(&t, 0x5a5a5a5a);
-	use(NULL);		/* first in this process, which had the removed device open */
+	/* Use the GPU in this process, which had the removed device open; then in a new process. */
+	use(NULL);
 	tap_in_child(use, NULL);
 	OK(vg_fill_check(t.gem, BYTES, 0x5a5a5a5a));
 	OK(vg_pattern_check(t.svm, SVM_BYTES, SEED, 2));

@@ -183,8 +183,8 @@ static void *evict(void *arg)
 }
 
 /*
- * Evict @n BOs in the thread @thread. When the function returns, the copies of these BOs
- * are queued after the jobs of @hold.
+ * Start a thread (*@thread) that evicts the BOs in VRAM. When the function returns, the copies of
+ * @n BOs are queued. These copies wait behind the jobs of @hold, which occupy the engines.
  */
 static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 {

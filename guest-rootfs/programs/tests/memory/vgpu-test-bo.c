@@ -97,7 +97,7 @@ static void odd_size(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Copy with any byte alignment, within and across pages and 2 MiB blocks. */
+/* Copy with various byte alignments, within and across pages and 2 MiB blocks. */
 static void unaligned_copies(void)
 {
 	static const struct { uint64_t dst, src, n; } c[] = {

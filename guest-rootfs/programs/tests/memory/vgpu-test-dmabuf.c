@@ -99,10 +99,10 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * Without peer access, check that the import has moved the BO out of the exporter's VRAM. The
- * VRAM is freed after the copy, which may end later than the ioctl, so wait for the VRAM in
- * use to shrink. With peer access, check that the BO is still in VRAM. @before is the VRAM in
- * use before the import.
+ * Without peer access, check that the import has moved the BO out of the exporter's VRAM. The copy
+ * may end after the ioctls of the import have returned, and the VRAM is freed after the copy. So
+ * wait for the VRAM in use to shrink. With peer access, check that the BO is still in VRAM. @before
+ * is the VRAM in use before the import.
  */
 static void vram_follows(uint64_t before)
 {
@@ -378,8 +378,8 @@ static void moves_under_queues(void)
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	ERRNO(0, kfd_export(&bo, &fd));
 	/*
-	 * Let GPU 0 use the BO first, so that without peer access the import moves a BO that
-	 * GPU 0 has mapped.
+	 * Let GPU 0 use the BO before the import. So without peer access, where the import moves
+	 * the BO to GTT, it must move a BO that GPU 0 has mapped and used.
 	 */
 	gpu_check(0, &bo, SEED);
 	OK(import_and_map(&vg.gpu[1], fd, &peer));
@@ -422,7 +422,7 @@ static void foreign(int fd, char *p)
 		gpu_write(i, &bo[i], SEED + 10 + i);
 		OK(vg_pattern_check(p, SIZE, SEED + 10 + i, 0));
 	}
-	/* GPU 1 must read what GPU 0 wrote. */
+	/* Both BOs are the same memory. */
 	gpu_write(0, &bo[0], SEED + 20);
 	gpu_check(1, &bo[1], SEED + 20);
 	close(fd);
@@ -490,8 +490,8 @@ static void to_vgem(void)
 	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
 	/*
-	 * GPUs must be able to use the pinned BO. After vgem has released the BO, the next
-	 * map on the GPU must move the BO back to VRAM.
+	 * GPUs must be able to use the BO while vgem's import pins it in GTT. When vgem releases
+	 * the BO (tap_gem_close() below), the next map on the GPU must move the BO back to VRAM.
 	 */
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));

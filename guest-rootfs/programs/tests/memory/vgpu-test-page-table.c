@@ -17,14 +17,14 @@
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
 /*
- * Size of a mapping whose page tables do not fit into one BO. A BO holds several small page
- * tables, but fewer than this mapping needs.
+ * Size of a mapping that needs more page tables than the first page table BO of an address space
+ * holds.
  */
 #define TABLES_BYTES (64 * VG_MIB)
 
 /*
- * Select the writer of page tables, for address spaces that are created after this call.
- * Return the previous mode.
+ * Select the writer of page tables (@mode: BY_SDMA or BY_CPU) for address spaces that are created
+ * after this call. Return the mode that was set before.
  */
 static int set_writer(int mode)
 {
@@ -65,8 +65,9 @@ static uint32_t *scattered(size_t pages)
 }
 
 /*
- * Map scattered pages for the GPU, and check the number of bytes that @writer has written
- * for the page table entries. Then check the contents that the GPU reads from the pages.
+ * Map scattered pages for the GPU. The page table entries are written by @writer (BY_SDMA or
+ * BY_CPU); check the number of bytes that were written for the entries. Then check the contents
+ * that the GPU reads from the pages.
  */
 static void map_scattered(int writer)
 {
@@ -149,8 +150,8 @@ static void tables_of_bos_go(void)
 		OK(vg_bo_map_gpu(&bo));
 		OK(vg_mem_info(&vg.gpu[0], &now));
 		/*
-		 * The 32 tables do not fit into the BO that exists for small tables, so the
-		 * driver allocates another BO.
+		 * The 32 tables do not fit into the first page table BO, which has 16 pages, so the
+		 * driver allocates another BO, of 64 pages.
 		 */
 		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
 		      "%llu bytes for the tables of 64 MiB",

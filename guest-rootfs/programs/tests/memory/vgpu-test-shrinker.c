@@ -306,7 +306,7 @@ static void hog_start(struct hog *h)
 	h->to = down[1];
 }
 
-/* Lock HOG_PIECE more bytes in the process, which has locked @has bytes so far. */
+/* Let the process of @h lock HOG_PIECE more bytes. This process has locked @has bytes so far. */
 static void hog_eat(struct hog *h, uint64_t has)
 {
 	char got = 0;
@@ -327,8 +327,8 @@ static void hog_end(struct hog *h)
 }
 
 /*
- * A BO larger than TTM's limit must be refused when it is created. A BO larger than free
- * memory must be refused at its first access, before any of its pages is allocated. Without
+ * A BO larger than TTM's limit must be refused when it is created. If a BO is larger than free
+ * memory, the first access to the BO must fail before any of the BO's pages is allocated. Without
  * these checks the OOM killer would kill the hog.
  */
 static void too_large(void)
@@ -364,8 +364,8 @@ static void too_large(void)
 	ERRNO(ENOMEM, vr_gem_create(node, bytes, AMDGPU_GEM_DOMAIN_GTT, 0,
 				    &handle));
 	/*
-	 * A child repeats the access that fails. Allocations of another task must succeed
-	 * at the same time.
+	 * A child repeats the access to the BO, which must fail again and again. At the same time,
+	 * the hog must get memory.
 	 */
 	pid = fork();
 	CHECK(pid >= 0, "fork");
@@ -388,11 +388,11 @@ static void too_large(void)
 }
 
 /*
- * The driver swaps a BO out into shmem pages, and the kernel later writes these pages to the
- * swap device. A process locks memory until a quarter of the BOs' pages are swapped out and
- * half as many pages have been written to the swap device. Reclaim is allowed to take all
- * page cache and tmpfs before it takes BOs. Without the shrinker the OOM killer would kill
- * the process, because no other memory can be reclaimed.
+ * The driver swaps a BO out into shmem pages, and the kernel later writes these pages to the swap
+ * device. A process locks memory until the driver has swapped out a quarter of the BOs' pages, and
+ * an eighth of the BOs' bytes is on the swap device. (Reclaim may first take all page cache and
+ * tmpfs, so the amount of locked memory is not fixed.) Without the shrinker the OOM killer would
+ * kill the process, because no other memory can be reclaimed.
  */
 static void memory_runs_out(void)
 {
@@ -575,15 +575,15 @@ static void all_at_once(void)
 	OK(vg_mem_info(gpu, &base));
 	before = shrunk();
 	/*
-	 * The long form locks 85 % of the available memory, which is enough to cause
-	 * reclaim. The short form locks 25 %.
+	 * The long form locks (mlock()) 85 % of the available memory, which is enough to cause
+	 * reclaim. The short form locks 25 %, and the asker causes reclaim.
 	 */
 	most = available() * (long_form() ? 17 : 5) / 20;
 	hog_start(&hog);
 	for (uint64_t has = 0; has < most; has += HOG_PIECE)
 		hog_eat(&hog, has);
 	asker = asker_start();
-	/* Repeat until reclaim has found an idle BO. */
+	/* After the usual rounds, go on until reclaim has swapped out an idle BO. */
 	end = vg_deadline();
 	for (int round = 0; tap_goes_on(round, 3) ||
 	     (shrunk() == before && vg_now() < end); round++)

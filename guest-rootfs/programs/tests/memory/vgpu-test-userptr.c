@@ -170,9 +170,10 @@ static void op_fork(char *p)
 }
 
 /*
- * The child compares its memory when child_end() closes the pipe. The parent's CPU does not
- * write after fork(). Catches: an engine's write after fork() reaches the memory of the
- * child.
+ * For op_fork_later(). Catches: an engine's write after fork() reaches the memory of the child.
+ * When child_end() closes the pipe, the child compares its memory with a copy from before fork().
+ * Until then the CPU must not write to the parent's memory: such a write would give the parent its
+ * own pages, so that the engine's write could not reach the child.
  */
 static int child_pipe = -1;
 static pid_t child;
@@ -221,8 +222,8 @@ static void op_mremap(char *p)
 }
 
 /*
- * Remove the write permission and restore it. Do not use PROT_NONE, because the queue would
- * then fault on the memory instead of waiting until it is writable again (see no_access()).
+ * Remove the write permission and restore it. The queue waits until the memory is writable again.
+ * Do not use PROT_NONE: the queue would then not wait, but fault on the memory (see no_access()).
  */
 static void op_mprotect(char *p)
 {
@@ -241,7 +242,7 @@ static void op_collapse(char *p)
 	if (madvise(huge, 2 * VG_MIB, MADV_COLLAPSE))
 		tap_diag("MADV_COLLAPSE: %s", strerror(errno));
 	gpu_reads(0, p);
-	/* Split the huge page again by changing the protection of one of its pages. */
+	/* Undo the collapse: a change of the protection of one page splits the huge mapping. */
 	CHECK(!mprotect(huge + VG_MIB, VG_PAGE, PROT_READ) &&
 	      !mprotect(huge + VG_MIB, VG_PAGE, PROT_READ | PROT_WRITE),
 	      "mprotect");
@@ -674,8 +675,8 @@ static void render_node(void)
 	ERRNO(0, gem_userptr(p + (1ull << 32), SIZE, reg, &h));
 	ERRNO(0, gem_userptr(rofile, SIZE, val | ro, &h));
 	/*
-	 * Use separate pages, because dma-debug reports eight mappings of one page as a
-	 * leak.
+	 * Use separate pages for the 16 BOs, because dma-debug reports more than eight mappings of
+	 * one page as a leak.
 	 */
 	for (i = 0; i < 16; i++)
 		ERRNO(0, gem_userptr(p + i * SIZE, SIZE, val | ano,
@@ -708,7 +709,10 @@ static void written_since_free(void)
 	struct vg_bo bo;
 	cpu_set_t one;
 
-	/* Stay on one CPU, because MADV_FREE defers work to the calling CPU. */
+	/*
+	 * Stay on one CPU. MADV_FREE leaves pages in a list of its CPU, and MADV_PAGEOUT processes
+	 * this list only if it runs on the same CPU.
+	 */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
@@ -722,7 +726,10 @@ static void written_since_free(void)
 	OK(vg_copy(&q[0], p, stage[0].cpu, SIZE));
 	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 	CHECK(!madvise(unused, SIZE, MADV_PAGEOUT), "madvise");
-	/* Reclaim must have dropped the pages of "unused", which the GPU has not written. */
+	/*
+	 * Reclaim drops pages that were not written after MADV_FREE; they then read as 0. This must
+	 * happen to the pages of "unused", but not to those of "p", which the GPU has written.
+	 */
 	OK(vg_fill_check(unused, SIZE, 0));
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 	uptr_free(&bo);

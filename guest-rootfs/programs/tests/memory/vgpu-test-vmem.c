@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program uses GEM_VA in the address space of a KFD process: the DRM file that was
- * passed to ACQUIRE_VM maps BOs for the process's queues, as ROCr's virtual memory API
- * does. Catches: a page table entry is missing, or points to another BO; a page table entry
- * points to the old location of memory that was moved while a queue runs; the split of a
- * mapping unmaps too much; imported memory is freed when its exporter ends, or is never
- * freed; an address in use is mapped twice.
+ * This program uses GEM_VA in the address space of a KFD process: the DRM file that was passed to
+ * ACQUIRE_VM maps BOs for the process's queues, as ROCr's virtual memory API does. Catches: a page
+ * table entry is missing, or points to another BO; while a queue runs, a BO moves, and a page table
+ * entry still points to the old location; the split of a mapping unmaps too much; imported memory
+ * is freed when its exporter ends, or is never freed; an address in use is mapped twice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -240,8 +239,8 @@ static void cut(void)
 
 		ERRNO(0, map(h, va, 0, SIZE));
 		/*
-		 * In the last round, split a mapping whose page table entries may be stale
-		 * after an eviction.
+		 * In the last round, evict the BO. So clear() below splits a mapping whose page
+		 * table entries may still point to the BO's old location.
 		 */
 		if (round == 3)
 			tap_evict(gpu, "vram");
@@ -269,8 +268,8 @@ static void cut(void)
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(end, VG_MIB, SEED, SIZE - VG_MIB);
 		/*
-		 * An unmap must succeed only with the BO and the first address of a part of
-		 * the split mapping.
+		 * An unmap must succeed only if its address is the first address of a part of the
+		 * split mapping, and its BO is the BO of this part.
 		 */
 		ERRNO(ENOENT, unmap(h, hole));
 		ERRNO(ENOENT, unmap(h2, va));
@@ -323,7 +322,7 @@ static void work(bool gem)
 
 	start();
 	OK(vg_mem_info(gpu, &info));
-	/* VRAM must be too small for the BOs of two processes. */
+	/* The BOs of one process take three fifths of VRAM: VRAM is too small for two processes. */
 	bytes = info.vram_total * 3 / (5 * N_BOS) & ~(VG_PAGE - 1);
 	for (i = 0; i < N_BOS; i++) {
 		h[i] = shared_bo(bytes, VG_VRAM, &bo[i]);
@@ -557,7 +556,7 @@ static void handles(void)
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Catches: an address can be used by two of KFD, GEM_VA and SVM. */
+/* Catches: two of the three (KFD, GEM_VA and SVM) can use an address at the same time. */
 static void taken(void)
 {
 	struct vg_bo bo = { 0 }, mine = { 0 };
@@ -699,8 +698,8 @@ static void after_the_end(void)
 			_exit(0);
 		}
 		/*
-		 * The child's MAP acts on the parent's address space until the parent
-		 * ends.
+		 * The child's MAP acts on the parent's address space. So a repeated MAP fails with
+		 * EINVAL (the address is mapped), and with ESRCH after the end of the parent.
 		 */
 		ERRNO(0, map(h, va, 0, SIZE));
 		CHECK(write(pipes[1], "m", 1) == 1, "write");

@@ -112,7 +112,7 @@ static void shared_malloc(void)
 	OK(vg_fill(&q[0], src, 0x77, SIZE));
 	OK(vg_copy(&q[1], dst, src, SIZE));
 	OK(vg_fill_check(dst, SIZE, 0x77));
-	/* Replace the memory, which unmaps it from both GPUs. */
+	/* Replace the memory: this must unmap the old memory from both GPUs. */
 	CHECK(mmap(src, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 		   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == src, "mmap");
 	for (i = 0; i < 2; i++) {
@@ -140,8 +140,8 @@ static void migrate_between(void)
 		OK(vg_pattern_check(dst, SIZE, SEED, 0));
 		memset(dst, 0, SIZE);
 		/*
-		 * The access by one GPU migrates the memory back from the VRAM of the
-		 * other.
+		 * Let the other GPU access the memory. Without a hive, its fault migrates the
+		 * memory out of the VRAM of GPU i % 2.
 		 */
 		OK(vg_copy(&q[!(i % 2)], dst, p, SIZE));
 		OK(vg_pattern_check(dst, SIZE, SEED, 0));
@@ -169,8 +169,8 @@ static void map_over(char *at)
 }
 
 /*
- * Two BOs of GPU 0 lie in one granule of SVM (2 MiB). GPU 1 accesses the granule. A fault
- * beside the BOs must be repaired, and a fault on a BO must be denied. Catches: the SVM
+ * Two BOs of GPU 0 lie in one granule of SVM (2 MiB). GPU 1 accesses the granule. A fault on other
+ * memory of the granule must be repaired, and a fault on a BO must be denied. Catches: the SVM
  * range that the first fault creates overlaps the second BO.
  */
 static void bos_in_granule(void)

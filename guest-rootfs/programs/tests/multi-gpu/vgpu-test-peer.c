@@ -97,7 +97,7 @@ static int map_both(const struct vg_bo *bo, int first, uint32_t *done)
 
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/"
 
-/* Return property @name of the node's link @i in the folder @kind. */
+/* Return property @name of link @i in the folder @kind ("io_links" or "p2p_links") of @node. */
 static uint64_t link_property(int node, const char *kind, int i,
 			      const char *name)
 {
@@ -348,8 +348,8 @@ static void errors(void)
 	OK(vg_bo_free(&vram));
 
 	/*
-	 * The peer must be able to map the owner's registers and doorbells only with PCIe
-	 * peer-to-peer.
+	 * With PCIe peer-to-peer, GPU 1 must be able to map registers and doorbells of GPU 0.
+	 * Otherwise, even in a hive, this must fail with EINVAL.
 	 */
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bar));
 	ERRNO(tap_pcie_p2p() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
@@ -408,9 +408,9 @@ static uint64_t moves_since(uint64_t before)
 
 /*
  * @bo is a BO in VRAM of GPU 0. Let GPU 1 write and read @bo @rounds times. With @owner_too,
- * GPU 0 also reads @bo. Return the number of moves out of VRAM during this time. With @moves,
- * continue until there was such a move, because the child process that causes the moves may
- * start late.
+ * GPU 0 also reads @bo. Return the number of moves of BOs out of VRAM during this time. With
+ * @moves, continue until a BO has moved, because the child process that causes the moves may start
+ * late.
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
@@ -455,8 +455,8 @@ static void evicted(void)
 }
 
 /*
- * Fill five eighths of the owner's VRAM, and check that no other process writes to this
- * memory.
+ * Fill five eighths of the VRAM of GPU 0, then check the contents: no other process must write to
+ * this memory.
  */
 static void hog(void)
 {
@@ -559,8 +559,8 @@ static void killed(void)
 }
 
 /*
- * Reset the owner, then the peer, while the peer works. The configuration of the device
- * decides whether a reset keeps or loses VRAM.
+ * Reset GPU 0 (the owner) while GPU 1 (the peer) copies into VRAM of GPU 0. Then reset GPU 1. The
+ * configuration of the device decides whether a reset keeps or loses VRAM.
  */
 static void reset(void)
 {
@@ -646,7 +646,7 @@ static void emit_endless(struct vg_queue *queue, const struct vg_bo *bo)
 		SDMA_POLL_REGMEM_DW5__RETRY;
 }
 
-/* Body of a process that uses the only GPU that is left. */
+/* Body of a process that runs after the removal of GPU 0, and uses the other GPU. */
 static void use_one(void *arg)
 {
 	struct vg_queue one = { 0 };
@@ -741,10 +741,10 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * The host takes the link down and up. This process prints a line after each step and reads a
- * line before the next step. While the link is down, an access over the link must raise a
- * fault. The fault must be reported and must stop the queue. The owner's memory must stay
- * intact, and mapping on the peer must fail.
+ * After each step, this process prints a line, then waits for a line from the host. Before the host
+ * sends its first line, it takes the link down; before the second line, up. While the link is down,
+ * an access over the link must raise a fault. The fault must be reported and must stop the queue.
+ * The owner's memory must stay intact, and mapping on the peer must fail.
  */
 static void link_down(void)
 {
@@ -778,7 +778,7 @@ static void link_down(void)
 	puts("up");
 }
 
-/* Copy into the owner's VRAM until the owner is removed by surprise. */
+/* GPU 1 copies into VRAM of GPU 0 (the owner) until the host removes GPU 0 by surprise. */
 static void surprised(void)
 {
 	uint64_t end;

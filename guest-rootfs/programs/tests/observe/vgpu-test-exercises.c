@@ -39,7 +39,10 @@ static void run(const char *command)
 	CHECK(!status, "'%s' ended with status %#x: %s", command, status, text);
 }
 
-/* Return memory that is one SVM range of PAGES pages. */
+/*
+ * Map PAGES pages and return their address. Setting an attribute on all of them creates one SVM
+ * range.
+ */
 static char *range(void)
 {
 	char *p = tap_anon(PAGES * VG_PAGE);
@@ -112,7 +115,7 @@ static uint64_t gtt(const char *what)
 	return strtoull(text, NULL, 10);
 }
 
-/* Read the files mem_info_gtt_total and mem_info_gtt_used of card0 by cat. */
+/* Read the files mem_info_gtt_total and mem_info_gtt_used of card0 with the command cat. */
 static void gtt_files(void)
 {
 	struct vg_bo bo = { 0 };

@@ -141,8 +141,8 @@ static void fdinfo_gem(void)
 }
 
 /*
- * A BO with a handle in two DRM files must count in the total of each file, and as
- * shared in each file.
+ * If two DRM files have a handle of the same BO, fdinfo of each file must include the BO in
+ * drm-total-vram and in drm-shared-vram.
  */
 static void fdinfo_shared(void)
 {

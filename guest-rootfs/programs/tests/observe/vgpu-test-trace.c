@@ -2,8 +2,8 @@
 /*
  * This program checks the trace events of known actions, and their order. Catches: an event
  * is missing, names the wrong BO or the wrong domain, or comes before its action; the
- * events of one fault have different serial numbers; a step in the life of a range list is
- * traced twice or out of order.
+ * events of one fault have different serial numbers; when an SVM range list is created and
+ * freed, an event comes twice or out of order.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -54,7 +54,10 @@ static void trace_off(void)
 	spill(TRACEFS "/set_event", "");
 }
 
-/* Return the next event @name after @from whose line contains @what, or NULL. */
+/*
+ * Search the trace from @from on for event @name. Return the first such event that has @what in
+ * its line, or NULL.
+ */
 static const char *event(const char *from, const char *name, const char *what)
 {
 	static char line[1024];
@@ -151,8 +154,8 @@ static void trace_vm(void)
 	tap_open(&vg, -1);
 	gpu = &vg.gpu[0];
 	/*
-	 * Create a queue, because without one the address space has no VMID and needs no
-	 * flush.
+	 * Create a queue. Without a queue, the address space would have no VMID, so there would
+	 * be no TLB flush and no event vgpu_vm_flush.
 	 */
 	OK(vg_queue_create(&vg, gpu, 64 * VG_KIB, &q));
 	OK(vg_bo_alloc(&vg, gpu, 3 * VG_MIB, VG_VRAM, &bo));

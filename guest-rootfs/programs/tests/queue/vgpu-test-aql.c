@@ -156,8 +156,8 @@ static void chain(void)
 	CHECK(*value_of(32 + (n - 1) % 32) == 0, "the last signal is %ld",
 	      *value_of(32 + (n - 1) % 32));
 	/*
-	 * The last packets of each queue may not have completed, so add one more packet to
-	 * each queue and wait for it.
+	 * All signals are 0 now, but the CP advances the read pointer after the signal. So add
+	 * one more packet to each queue, and also wait for the read pointer.
 	 */
 	for (i = 0; i < 2; i++) {
 		*value_of(i) = 1;

@@ -81,8 +81,8 @@ static void writes(void)
 }
 
 /*
- * RELEASE_MEM must be able to write 32 bits, 64 bits, and the clock that
- * GET_CLOCK_COUNTERS reads.
+ * RELEASE_MEM must be able to store 32 bits, 64 bits, or a clock value in memory. The clock is
+ * the one that GET_CLOCK_COUNTERS reads.
  */
 static void releases(void)
 {
@@ -165,7 +165,7 @@ static void events(void)
 		      "round %u: the other was set", i);
 	}
 	OK(vg_cq_destroy(&q));
-	/* The event page cannot be freed before the process ends. */
+	/* Do not free the event page, because KFD keeps it until the process ends. */
 }
 
 /*
@@ -323,8 +323,8 @@ static void update(void)
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 
 	/*
-	 * Use a larger ring, then a smaller one. Catches: the read or the write pointer
-	 * starts again at 0.
+	 * Use a larger ring, then a smaller one. Catches: the change of the ring sets the read
+	 * or the write pointer to 0. (The pointers must keep their values.)
 	 */
 	OK(vg_bo_create(&vg, gpu, 4 * RING, VG_GTT, &ring[0]));
 	OK(vg_bo_create(&vg, gpu, RING, VG_GTT, &ring[1]));

@@ -2,8 +2,8 @@
 /*
  * This program tests global wave sync (GWS), which a queue gets by ALLOC_QUEUE_GWS.
  * Catches: the ioctl returns a wrong errno; GWS stays allocated after its queue or
- * process has ended; a run list lacks GWS; two processes with GWS run at the same time;
- * a process never gets a time slice.
+ * process has ended; the run list does not give GWS to a process that has allocated GWS; two
+ * processes with GWS run at the same time; a process never gets a time slice.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -61,8 +61,8 @@ static int gws(const struct vg_cq *q, uint32_t num)
 }
 
 /*
- * Check the run list: it must give all GWS resources to each of @processes processes,
- * and @queues queues must use GWS.
+ * Check the run list. Exactly @processes processes must get GWS, each of them all resources,
+ * because their time slices are separate. Exactly @queues queues must use GWS.
  */
 static void expect_list(unsigned int processes, unsigned int queues)
 {
@@ -142,8 +142,8 @@ static void works(struct vg_cq *q, const struct vg_bo *bo, uint32_t value)
 }
 
 /*
- * The run list must contain GWS while the queue that owns GWS is enabled. The queue
- * must work at each step.
+ * The run list must give GWS to the process exactly while the queue that owns GWS is enabled.
+ * Enabled queues must work with and without GWS.
  */
 static void run_lists(void)
 {
@@ -182,7 +182,10 @@ static void run_lists(void)
 	OK(vg_cq_destroy(&q[0]));
 	expect_list(0, 0);
 
-	/* Catches: an SDMA queue with GWS is in the run list. */
+	/*
+	 * Let an SDMA queue own GWS. Catches: the run list then gives GWS to the process. (SDMA
+	 * queues have no waves and cannot use GWS.)
+	 */
 	OK(vg_queue_create(&vg, gpu, RING, &sdma));
 	OK(gws_of(sdma.id, 1, NULL));
 	expect_list(0, 0);
@@ -308,7 +311,8 @@ static uint64_t play_ms(bool gws_too)
  * in a time slice. When this process has made an increment, the other process must wait for
  * the end of the time slice before it can make the next increment. Without GWS, both processes
  * run, and an increment takes about as long as a poll of memory. The check requires only half
- * of a time slice, because the clocks of guest and host differ slightly.
+ * of a time slice for each increment: this margin is more than enough for the difference
+ * between the clocks of guest and host.
  */
 static void alone(void)
 {
@@ -336,7 +340,7 @@ static void hog(struct shared *s, unsigned int me)
 }
 
 /*
- * Kill two processes with GWS. Catches: GWS is not released; a queue that waits without end
+ * Kill two processes that own GWS. Catches: GWS is not released; a queue that waits without end
  * keeps other processes from getting GWS.
  */
 static void killed(void)

@@ -15,7 +15,7 @@
 #include "tap.h"
 
 #define SEED	   0x90
-#define MAX_QUEUES 16	/* 2 engines with 8 queues each */
+#define MAX_QUEUES 16	/* queues of type SDMA: 2 engines with 8 queues each */
 #define ENGINES	   5	/* 2 engines for queues of type SDMA, 3 for type SDMA_XGMI */
 #define RLCS	   8	/* user queues of an engine */
 #define STOPPED_MS 500	/* time in which a stopped queue must make no progress */
@@ -124,7 +124,7 @@ static void every_engine(void)
 	for (type = KFD_IOC_QUEUE_TYPE_SDMA; type <= 3; type += 2)
 		ERRNO(ENOMEM, vg_queue_create_on(&vg, gpu, 4096,
 						 (uint32_t)type, 0, &more));
-	/* All queues must work, also after a reset of the device. */
+	/* All queues must work in each round. Each round ends with a reset of the device. */
 	for (round = 1; round < 4; round++) {
 		for (i = 0; i < n; i++) {
 			OK(vg_emit_fill(&q[i], bo.va + (uint64_t)i * VG_PAGE,
@@ -271,7 +271,7 @@ static void full_ring(void)
  * @thread: thread
  * @index: index of the thread's data in the BO "shared"
  * @problem: @text if the thread failed, else NULL
- * @text: vg_error() of the thread
+ * @text: copy of the thread's error message, which vg_error() returned
  */
 struct worker {
 	pthread_t thread;
@@ -490,7 +490,7 @@ static void create_destroy(void)
 	OK(vg_bo_create(&vg, gpu, 4 * VG_MIB, VG_VRAM, &bo));
 	for (i = 0; tap_goes_on(i, 100); i++) {
 		OK(vg_queue_create(&vg, gpu, i % 2 ? 4096 : 1 << 16, &q));
-		/* Destroy half of the queues while they have work. */
+		/* In half of the rounds, destroy the queue without a wait for its work. */
 		OK(vg_emit_fill(&q, bo.va, i, bo.size));
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
@@ -525,8 +525,8 @@ static void timestamps(void)
 }
 
 /*
- * Copy until killed. @arg is the write end of a pipe, to which the function writes a
- * byte when the copies run.
+ * Copy until killed. @arg is the write end of a pipe. The function writes a byte to the pipe
+ * when it has submitted the first copies.
  */
 static void busy(void *arg)
 {
@@ -563,8 +563,9 @@ static void killed(void)
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
 		/*
-		 * There are fewer VMIDs than children, so each child must release its
-		 * VMID.
+		 * Wait until the driver has freed the child's memory. The case also finds a
+		 * VMID that is not released: a later child then gets none for its queue,
+		 * because there are fewer VMIDs than children.
 		 */
 		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	}

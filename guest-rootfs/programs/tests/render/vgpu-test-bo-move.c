@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program moves BOs that jobs use. Some jobs access the BO but do not list it. Catches: a
- * move blocks the caller until the BO's jobs complete; a move runs before these jobs; a job
- * without the BO in its list accesses the BO's old memory after this memory was reused; a job
- * reads the BO before the move has completed.
+ * move blocks the caller until the BO's jobs complete; a move runs before these jobs; after a
+ * move, a job that does not list the BO reads the BO's old memory, which another BO may use by
+ * then; a job reads the BO before the move has completed.
  *
  * The jobs that delay a move wait for fences of vgem and occupy no engine.
  */

@@ -205,9 +205,9 @@ static void waits(void)
 	CHECK(vg_now() - begin >= SECOND / 20, "a wait was too short");
 
 	/*
-	 * Wait for one or for all of two fences. The first is the fence of the delayed job.
-	 * The second has the sequence number ~0 on a ring without jobs, and counts as
-	 * completed.
+	 * Wait for one or for all of two fences. f[0] names the fence of the delayed job. f[1]
+	 * names the fence of the last job of ring 1. No job was submitted to ring 1, so this
+	 * fence must count as signalled.
 	 */
 	f[1] = f[0];
 	f[1].ring = 1;
@@ -220,7 +220,7 @@ static void waits(void)
 				.timeout_ns = vr_deadline(SECOND / 20),
 			},
 		};
-		f[1].seq_no = ~0ull;	/* no job was submitted on this ring */
+		f[1].seq_no = ~0ull;	/* the last job of the ring */
 		ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 		CHECK(w.out.status == !all, "all %d: status %u", all,
 		      w.out.status);
@@ -250,7 +250,8 @@ static void waits(void)
 
 /*
  * A job depends on a job of another context, first by SCHEDULED_DEPENDENCIES, then by
- * DEPENDENCIES. Catches: with DEPENDENCIES, the job runs before the other job completes.
+ * DEPENDENCIES. Catches: with DEPENDENCIES, the job runs before the other job completes. (With
+ * SCHEDULED_DEPENDENCIES, it may do so.)
  */
 static void dependencies(void)
 {
@@ -489,7 +490,7 @@ static void submitted_later(void)
 	start(&u);
 	e.point.handle = syncobj_create(u.fd);
 	e.point.point = 5;
-	/* Let the thread submit through the same DRM file, but with another IB. */
+	/* The thread that is created below submits through the same DRM file, with another IB. */
 	second = u;
 	ERRNO(0, vr_ib_create(u.fd, VG_PAGE, VA, &second.ib));
 	vr_ib_copy(&second.ib, flag_va(2), flag_va(1), 4);
@@ -709,8 +710,8 @@ static int query2(struct user *u, uint32_t *flags)
 }
 
 /*
- * Job @seq of @u fails. Check that the context of @u is reported as guilty. Catches: the
- * context of @innocent is reported as guilty or stops working.
+ * Wait until job @seq of @u has failed, and check that the context of @u is reported as guilty.
+ * Catches: the context of @innocent is reported as guilty or stops working.
  */
 static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 			  const char *what)
@@ -868,8 +869,8 @@ static void set_lockup(const char *ms)
 }
 
 /*
- * The job fails while WAIT_FENCES waits for any fence of a list that has only the job's
- * fence. The call must return the error of the job. Catches: the call returns this error
+ * Call WAIT_FENCES with wait_all = 0 and only one fence, that of job @seq. The job fails during
+ * the call, and the call must return the job's error. Catches: the call returns this error
  * without storing the index of the fence.
  */
 static void expect_failed_first(struct user *u, uint64_t seq)

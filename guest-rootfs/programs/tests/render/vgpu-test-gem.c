@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program tests amdgpu's GEM ioctls and INFO on the render node. Catches: memory is
- * not cleared, or is in the wrong domain; a handle or metadata outlives its file; sizes
- * and flags are not checked; an ioctl returns a wrong errno.
+ * not cleared, or is in the wrong domain; a BO is not freed when its last handle and its last
+ * mapping are gone; another DRM file can use a handle; metadata is lost; sizes and flags are not
+ * checked; an ioctl returns a wrong errno.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -44,7 +44,7 @@ static void create(int i, uint64_t flags)
 	vg_pattern_fill(bo[i].cpu, BO_BYTES, (uint64_t)i, 0);
 }
 
-/* Submit a job that lists only its IB. */
+/* Submit a job, and wait for it. The only BO in the job's list is its IB. */
 static void job(void)
 {
 	uint64_t seq;
@@ -99,9 +99,9 @@ static int push_out(int next, int n)
 }
 
 /*
- * The first eight BOs are always valid. The next four are created later, but a job then
- * uses the eight BOs again. The four BOs must therefore be evicted first, then the eight
- * BOs in the order of their creation.
+ * The first eight BOs have VM_ALWAYS_VALID. The next four BOs are created later, but then a job
+ * uses the eight BOs again. The least recently used BOs must be evicted first: the four BOs,
+ * then the eight BOs in the order of their creation.
  */
 static void order(void)
 {

@@ -104,7 +104,7 @@ static void job_writes(uint32_t handle, const char *p, uint64_t seed)
 	OK(vg_pattern_check(p, SIZE, seed, 0));
 }
 
-/* A job must use the pages that the memory has when the job is submitted. */
+/* A job must use the physical pages that are mapped at the address when the job is submitted. */
 static void pages_of_the_time(void)
 {
 	char *p = anon();
@@ -310,8 +310,8 @@ static void churned(void)
 		uint64_t half = SIZE / 2;
 
 		/*
-		 * Only the half that is not dropped has contents that the test can
-		 * check.
+		 * churn() drops pages of the first half only, so the test can check the
+		 * contents of the second half.
 		 */
 		vg_pattern_fill(out.cpu, SIZE, SEED + round, 0);
 		vr_ib_copy(&ib, VA, VA_OUT, SIZE);

@@ -199,8 +199,8 @@ static void clear(void)
 	OK(vg_pattern_check((char *)dst.cpu + at + len, size - at - len, SEED,
 			    at + len));
 	/*
-	 * The addresses in the middle must be free, and the two ends must be separate
-	 * mappings.
+	 * The two ends must still be mapped, as separate mappings, and the addresses between
+	 * them must be free.
 	 */
 	ERRNO(EINVAL, vr_gem_va(fd, src.handle, MAP, VR_MAP_RW,
 				VA + at - VG_PAGE, 0, VG_PAGE));
@@ -360,8 +360,8 @@ static void closed_while_used(void)
 }
 
 /*
- * Create BOs with VM_ALWAYS_VALID. Catches: a job that does not list the BO cannot use the
- * BO; the BO can be shared with another file.
+ * Create BOs with VM_ALWAYS_VALID. Catches: a job can use the BO only if it lists the BO; the
+ * BO can be shared with another file.
  */
 static void always_valid(void)
 {

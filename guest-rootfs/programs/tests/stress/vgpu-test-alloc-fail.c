@@ -24,7 +24,8 @@ enum { MAX_SITES = 5000 };
 
 static struct vg vg;
 static struct vg_gpu *gpu;
-static int nth_fd;	/* fail-nth of this thread, opened early, because open() allocates */
+/* File /proc/thread-self/fail-nth, opened before injection begins, because open() allocates. */
+static int nth_fd;
 
 static bool put(const char *path, const char *text)
 {
@@ -154,7 +155,7 @@ static void undo_alloc(void)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 }
 
-/* ALLOC may return -EFAULT if there is no memory for the handle, as in amdkfd. */
+/* If the allocation for the handle fails, ALLOC may also return -EFAULT, as in amdkfd. */
 static void allocate(void)
 {
 	static const uint64_t sizes[] = { VG_PAGE, 3 * VG_MIB - VG_PAGE };

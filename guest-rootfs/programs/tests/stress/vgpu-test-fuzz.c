@@ -170,7 +170,7 @@ static void random_ioctl(void)
 			0xff;
 		((struct drm_syncobj_timeline_wait *)args)->timeout_nsec = 0;
 	} else if (req == DRM_IOCTL_AMDGPU_SCHED) {
-		/* Pass only fd, because other descriptors are not under test. */
+		/* The ioctl changes the DRM file in.fd, so let in.fd be the file under test. */
 		((union drm_amdgpu_sched *)args)->in.fd = (uint32_t)fd;
 	}
 	/*
@@ -233,8 +233,8 @@ static void random_kfd(void)
 		req += (8ul * a->nattr) << _IOC_SIZESHIFT;
 	}
 	/*
-	 * In some calls pass another argument size, as for another version of the
-	 * structure, or an ioctl number that KFD does not have.
+	 * In some calls, choose the ioctl number and the argument size at random. KFD may not
+	 * have an ioctl of this number, or may expect another size.
 	 */
 	if (!below(8))
 		req = _IOC(below(4), 'K', below(48), below(sizeof(args)));
@@ -329,7 +329,10 @@ static void random_cs(uint32_t ctx, struct vr_ib *ib)
 	vr_cs_submit(fd, &cs, NULL);
 }
 
-/* IBs of the two threads, created before either thread can close a BO of the other. */
+/*
+ * IBs of the two threads. process() creates both before the threads make random calls: such a
+ * call can close any handle, also the handle of an IB that is being created.
+ */
 static struct vr_ib ibs[2];
 
 static void *nonsense(void *arg)
@@ -379,7 +382,7 @@ static void process(unsigned int number)
 	char path[32];
 	int i;
 
-	/* Process 0 uses the primary node, the other processes the render node. */
+	/* Process 0 tests the primary node. Its minor number is 128 less than the render node's. */
 	snprintf(path, sizeof(path), "/dev/dri/card%d", gpu->minor - 128);
 	fd = number ? vr_open(gpu) : open(path, O_RDWR | O_CLOEXEC);
 	CHECK(fd >= 0, "no node: %d", fd);
@@ -453,7 +456,7 @@ static void fuzz(void)
 		rnd();
 	}
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
-	/* Good jobs may take more than 200 ms, so use a longer lockup timeout. */
+	/* Good jobs may take longer than the lockup timeout of 200 ms, so use a longer timeout. */
 	set_lockup("10000");
 	still_works();
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets a hostile process delay other processes, the interrupt handler and
- * the removal of a GPU. Catches: a global lock is held during a wait whose length a
- * process determines; the MMU notifier of an ending process is reused for a new process;
- * user space can multiply the work of an interrupt handler.
+ * In this program, a hostile process tries to delay other processes, the interrupt handler and
+ * the removal of a GPU. Catches: the driver holds a global lock while it waits, and a process
+ * determines how long; the MMU notifier of an ending process is reused for a new process; user
+ * space can multiply the work of an interrupt handler.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -84,7 +84,7 @@ static bool child_ends(pid_t pid, int *status)
 	return true;
 }
 
-/* First opens of /dev/kfd */
+/* Cases in which a process opens /dev/kfd for the first time */
 
 /* Run in a child, because the case itself must not have opened /dev/kfd yet. */
 static void find_gpu(void)
@@ -197,9 +197,9 @@ static void open_behind_mmap_lock(void)
 	close(first.r);
 }
 
-/* Processes that are being restored */
+/* Cases that restore evicted processes */
 
-/* KEEPERS is the number of processes that the driver restores at a time. */
+/* KEEPERS is KFD_RESTORE_ACTIVE, the number of processes that the driver restores at a time. */
 enum { KEEPERS = 3, ROUNDS = 5 };
 
 /* Create a queue and a userptr BO on the first page of @p, and let the queue read it. */
@@ -225,8 +225,10 @@ static void open_user_pointer(char *p)
 }
 
 /*
- * mprotect() of @p evicts the process. Then mprotect() waits, with mmap_lock held, for
- * a job that uses the last page of @p. This job waits for other jobs on its engine.
+ * Body of a child that keeps its mmap_lock until the parent releases the engines. A thread of
+ * the child calls mprotect() of @p. This call evicts the child, because a userptr BO uses the
+ * first page. Then the call waits, with mmap_lock held, for a job that uses the last page. The
+ * job waits for the parent's jobs on the same engine.
  */
 static void keep_mmap_lock(void)
 {
@@ -366,10 +368,10 @@ static void use(void *arg)
 }
 
 /*
- * The unbind of a GPU calls kfd_process_detach() for each KFD process of the GPU. This
- * function cannot remove the debugfs folder of a KFD process while a child reads a file in
- * the folder. So the function waits after it has unhashed the KFD process and before it puts
- * the MMU notifier. Meanwhile the test opens /dev/kfd again, which creates a new KFD process.
+ * Unbind a GPU while a child reads the debugfs file of this process. kfd_process_detach()
+ * unhashes the KFD process. Before it removes the debugfs file, it waits until the child has
+ * read the file. The MMU notifier of the KFD process stays registered during this wait.
+ * Meanwhile the test opens /dev/kfd again, which creates a new KFD process for the same mm.
  * Catches: the new KFD process reuses the notifier of the old KFD process. (Then the old KFD
  * process is never freed, and the unbind waits for this process without end.)
  */
@@ -438,7 +440,7 @@ static void make_event(void)
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &queue));
 }
 
-/* Signal the event by the GPU, with the event's id in the interrupt. */
+/* Let the GPU signal the event: write its slot, and raise an interrupt that contains its id. */
 static void signal_event(void)
 {
 	const uint32_t value[2] = { event, 0 };
@@ -564,10 +566,11 @@ static void many_wait(void)
 }
 
 /*
- * The array of a WAIT_EVENTS call may name one event several times. The event here resets
- * automatically. Catches: the event's list has an entry for each of the 65,536 names in a
- * call, and the interrupt handler walks all these entries; a signal during the call does not
- * satisfy all names; a signal before the call satisfies more than one name.
+ * Several elements of a WAIT_EVENTS array may name the same event, here an auto-reset event.
+ * Catches: the event's list of waiters has an entry for each of the 65,536 elements of a call,
+ * and the interrupt handler walks all these entries; a signal during the call does not satisfy
+ * all elements; a signal before the call satisfies more than the first element, which
+ * consumes it.
  */
 static void many_names(void)
 {

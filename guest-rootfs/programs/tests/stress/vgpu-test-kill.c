@@ -6,7 +6,7 @@
  * a fault, a migration, an eviction or another teardown. KASAN, lockdep and kmemleak report
  * such a collision.
  *
- * VGPU_TEST_ROUNDS=334 vgpu-test-kill: 1,002 processes
+ * VGPU_TEST_ROUNDS=334 vgpu-test-kill: kills 1,002 processes, three in each round
  * VGPU_TEST_SEED=SEED vgpu-test-kill: uses the random numbers of the run that printed SEED
  */
 #include <linux/mman.h>
@@ -310,7 +310,7 @@ static void victim(uint64_t salt, uint64_t *done)
 }
 
 /*
- * Before the kill, wait until the victim has done a random number of acts, but at most
+ * Before the kill, wait until the victim has done a random number of acts. This wait ends after
  * two seconds, because an act may take very long. Then wait for a random time.
  */
 static void await(const uint64_t *done)

@@ -5,8 +5,8 @@
  * object. Catches: use after free (KASAN); locks taken in the wrong order (lockdep);
  * leaked memory; a queue that cannot be stopped.
  *
- * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED repeats an order
- * of calls.
+ * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED=SEED repeats the order of
+ * calls of the run that printed SEED.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -406,9 +406,9 @@ static void set_up(void)
 		      PAGES, &o.user);
 	if (r == -EADDRINUSE) {
 		/*
-		 * A queue of the previous round has faulted at this address. The fault was
-		 * repaired late, which has created a range at this address, as in amdkfd. Use
-		 * other memory.
+		 * A queue of the previous round has faulted at this address. The driver handled
+		 * the fault late, when the new memory was already mapped at this address. As in
+		 * amdkfd, this created an SVM range for the new memory. Use other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();
@@ -506,8 +506,8 @@ static void killed(void)
 static void unbound(void)
 {
 	/*
-	 * kick() rings a doorbell, which raises a signal after the GPU was removed, so
-	 * call it only while the GPU is bound.
+	 * kick() writes to a doorbell. After the removal of the GPU, this write raises SIGBUS,
+	 * so call kick() only while the GPU is bound.
 	 */
 	static const struct race_calls any = {
 		.start = start, .choose = choose, .bound_only = kick,

@@ -459,7 +459,7 @@ static int evict(void)
 	return race_evict(gpu);
 }
 
-/* Close the file. A call in progress must keep the file open, and a later call must fail. */
+/* Close the DRM file. The kernel must keep it open for calls in progress; later calls must fail. */
 static int close_file(void)
 {
 	return close(o.fd) ? -errno : 0;
@@ -582,7 +582,7 @@ static void one_life(void)
 	race_end();
 }
 
-/* Kill the process at a random time. Catches: resources are not freed. */
+/* Kill a process at a random time. Catches: the driver does not free the process's memory. */
 static void killed(void)
 {
 	race_seed();

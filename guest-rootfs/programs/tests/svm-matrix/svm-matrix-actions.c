@@ -77,7 +77,7 @@ static void fork_reads(void)
 }
 
 /**
- * struct twins - two processes that alternate
+ * struct twins - a parent and a child that do their steps in turn
  * @pid: the child
  * @ends: pipe ends of the parent, then pipe ends of the child, for tap_step() and
  * tap_await()
@@ -99,7 +99,7 @@ static pid_t twins_fork(struct twins *t)
 	fflush(stdout);
 	t->pid = fork();
 	CHECK(t->pid >= 0, "fork: %s", strerror(errno));
-	/* Close the pipe ends of the other process. */
+	/* Each of the two processes closes the pipe ends of the other. */
 	close(t->ends[!!t->pid][0]);
 	close(t->ends[!!t->pid][1]);
 	return t->pid;
@@ -149,7 +149,7 @@ static void fork_later(void)
 	fork_writes();
 }
 
-/* The child opens KFD and also lets the GPU use the memory. */
+/* The child, too, opens KFD and lets the GPU use the memory. */
 static void fork_kfd(void)
 {
 	struct twins t;

@@ -79,8 +79,8 @@ static void make_malloc(char *at)
 {
 	(void)at;
 	/*
-	 * Set malloc()'s threshold to 128 KiB, its default. MX_SIZE is greater, so malloc() creates
-	 * a separate mapping.
+	 * 128 KiB is the default of M_MMAP_THRESHOLD. MX_SIZE is greater, so malloc() creates a
+	 * separate mapping.
 	 */
 	add_malloc(128 * VG_KIB);
 }

@@ -79,9 +79,10 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * Let the caller check the moved pieces. If a piece is shared memory, mx_gpu_write(3)
-	 * also changed the contents of the moved piece. The check expects the new contents,
-	 * because the moved piece and the piece at the old address have the same buffer (want).
+	 * Let mx.piece be the moved pieces again: after the return, the caller checks mx.piece.
+	 * If a piece is shared memory, mx_gpu_write(3) also changed the contents of the moved
+	 * piece. The caller expects the new contents, because the piece at the old address and
+	 * the moved piece have the same mx_piece.want.
 	 */
 	swap_pieces(old);
 	mx_each(pc)
@@ -333,7 +334,7 @@ static void by_calls(void)
 	free(buf);
 }
 
-/* Number of pages that the pipe references. A pipe can hold at most 16 pages. */
+/* Number of pages that the pipe in pinned() references. A pipe can hold at most 16 pages. */
 #define PINNED	8
 
 /*
@@ -399,8 +400,8 @@ static void collapsed(void)
 	mx_cpu_write(2);
 	CHECK(!mx_huge_bytes(p), "the page is huge already");
 	/*
-	 * The collapse needs at least one page in system memory, so touch a page after
-	 * the prefetch. The collapse migrates the other pages.
+	 * The collapse needs at least one page in system memory. So access a page after the
+	 * prefetch: the access migrates this page back. The collapse migrates the other pages.
 	 */
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
 	mx_put_in_place();
@@ -475,9 +476,9 @@ static void paged_out(void)
 	int i;
 
 	/*
-	 * Stay on one CPU. MADV_FREE adds pages to a list of the calling CPU. Reclaim can drop
-	 * these pages only after this list was processed, and MADV_PAGEOUT processes only the
-	 * list of the calling CPU.
+	 * Stay on one CPU. MADV_FREE adds pages to a list of the calling CPU. Reclaim cannot
+	 * drop these pages until the kernel has processed the list. MADV_PAGEOUT processes the
+	 * list of its own calling CPU, and no other.
 	 */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);

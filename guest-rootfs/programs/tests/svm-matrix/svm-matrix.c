@@ -68,7 +68,7 @@ long mx_movable(void)
 	return n;
 }
 
-/* Create a BO that all GPUs map: the source or the destination of their copies. */
+/* Create a BO as source or destination of copies by the GPUs. All GPUs map the BO. */
 static void stage(struct vg_bo *bo)
 {
 	uint64_t size = (total() + VG_PAGE - 1) / VG_PAGE * VG_PAGE;
@@ -168,8 +168,8 @@ void mx_prefetch(struct vg_gpu *gpu)
 }
 
 /*
- * Prefetch the first half of each piece to VRAM. If there is a second GPU, prefetch the
- * second half to the VRAM of the second GPU.
+ * Prefetch the first half of each piece to the VRAM of the first GPU. If the case uses a second
+ * GPU, prefetch the second half to the VRAM of the second GPU.
  */
 static void put_half(void)
 {

@@ -18,19 +18,19 @@
 #define MX_PIECES	8
 #define MX_QUEUES	4
 
-/* Properties of a kind of memory, or requirements of an action. */
-#define MX_MMAP		0x001	/* separate mappings, which can be moved and split */
+/* Properties of a kind of memory. An action requires or forbids some of them in a kind. */
+#define MX_MMAP		0x001	/* mappings of this memory alone: may be moved and split */
 #define MX_PRIVATE	0x002
 #define MX_SHARED	0x004
 #define MX_MOVES	0x008	/* all pages can be in VRAM */
-#define MX_FRESH	0x010	/* the contents before the first write are known */
+#define MX_FRESH	0x010	/* mx_piece.fresh has the contents before the first write */
 #define MX_FILE		0x020	/* mapped from the file mx.fd */
 #define MX_VIEWS	0x040	/* the CPU uses another mapping than the GPU */
 #define MX_LOCKED	0x080
 #define MX_THP		0x100
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
-#define MX_MIXED	0x800	/* pieces of several kinds */
+#define MX_MIXED	0x800	/* the pieces differ in mx_piece.is */
 /* Combine the kind with one GPU only, because a similar kind is combined with several GPUs. */
 #define MX_ONE_GPU	0x1000
 
@@ -46,8 +46,9 @@
  * @name: part of the case's name
  * @is: MX_MMAP, ...
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: the kind is combined with every @turn-th action, or with half as many actions if the
- * test chooses fewer cases. The value is above 1 for a kind that resembles another kind.
+ * @turn: the kind is combined with every @turn-th action. @turn is above 1 for a kind that
+ * resembles another kind. With several GPUs or on a debug kernel, the test combines the kind with
+ * half as many actions; with VGPU_TEST_SECONDS, with all actions.
  */
 struct mx_kind {
 	const char *name;
@@ -184,8 +185,8 @@ long mx_movable(void);
 /*
  * Return true if a prefetch must migrate all movable pages. Return false in these cases:
  *
- * - The case uses several GPUs, and the mode is not MX_RETRY.
- * - The case uses several GPUs, and the place is MX_IN_PLACE.
+ * - The case uses several GPUs, and the mode is not MX_RETRY or the place is MX_IN_PLACE. The
+ *   pages then stay in system memory if the other GPU cannot reach the VRAM.
  * - The action has MX_UNTOUCHED, and the kind has MX_FILE or MX_MIXED. Some pages are then
  *   untouched pages of a file, and these pages need not migrate.
  */
@@ -195,13 +196,16 @@ uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
- * Write the pattern of @seed to all the memory. mx_gpu_write_begin() does not wait for the
- * GPU. mx_want() does not write to the memory. It sets the expected contents of those pieces
- * that have at least one of the properties @is (MX_PRIVATE, ...).
+ * Write the pattern of @seed to all the memory, unless the kind is read-only, and set the
+ * expected contents. mx_gpu_write_begin() does not wait for the GPU.
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
+/*
+ * Set only the expected contents: the pattern of @seed in each piece that has at least one of
+ * the properties @is (MX_PRIVATE, ...). Do nothing if the kind is read-only.
+ */
 void mx_want(uint64_t seed, unsigned int is);
 /*
  * Emit a copy that writes the pattern of @seed to @n bytes at offset @at of the piece.
@@ -214,7 +218,7 @@ void mx_submit(void);
 /* Submit all queues, and wait until they have finished. */
 void mx_finish(void);
 /*
- * Read all bytes by the GPU or the CPU, and compare them with the expected contents.
+ * Let the GPU or the CPU read all bytes, and compare them with the expected contents.
  * mx_gpu_check_begin() starts the reads, and mx_gpu_check_end() waits for them and
  * compares.
  */

@@ -15,7 +15,8 @@
  * - The kind "huge pages" is not combined with every place, mapping mode and users.
  * - There are fewer cases with several GPUs or on a debug kernel.
  *
- * With VGPU_TEST_SECONDS all cases run. Catches: two features work alone but not together, so
+ * If VGPU_TEST_SECONDS is set, every combination that makes sense is a case. Otherwise the
+ * program chooses the cases as described. Catches: two features work alone but not together, so
  * that a byte is lost, written twice, or has an old value or a value from another address.
  */
 #include <stdio.h>
@@ -43,8 +44,8 @@ static const char *const modes[] = {
 };
 
 /*
- * In a guest with several GPUs, only the users with 2 GPUs run, because the users with
- * one GPU run in another guest.
+ * In a guest with several GPUs, the cases use only the last two entries, because the cases
+ * with one GPU run in another guest.
  */
 static const struct mx_users users[] = {
 	{ "1 queue", 1, 1, false, 1 },
@@ -149,15 +150,15 @@ static int meetings(const struct choice *c, bool note)
 
 /*
  * used[d][i] is the number of chosen cases that have value i of list d. In the list USERS
- * (d == USERS), this number is multiplied by the cost of the users, so that expensive users are
- * chosen less often.
+ * (d == USERS), each case counts mx_users.cost times. worth() prefers values with a small number,
+ * so expensive users are chosen less often.
  */
 static int used[DIMENSIONS][MAX_VALUES];
 
 /*
  * Return the worth of case @c. Any two values of @c are a pair. The case is worth more if more
  * of its pairs are new, that is, in no chosen case. If two cases have equally many new pairs,
- * the case with the rarer place, mode and users is worth more.
+ * the case with the smaller sum of used[] for its place, mode and users is worth more.
  */
 static int worth(const struct choice *c)
 {
@@ -184,7 +185,7 @@ static void choose(const struct choice *c)
 	chosen[n_chosen++] = *c;
 }
 
-/* For each kind and action, choose the case with the greatest worth. */
+/* For each pair of a kind and an action, choose the case with the greatest worth(). */
 static void choose_each(void)
 {
 	struct choice c = { 0 }, best = { 0 };
@@ -213,8 +214,8 @@ static void choose_each(void)
 }
 
 /*
- * Choose further cases, for pairs of values that no chosen case has. If @all, choose
- * all cases.
+ * Choose each case that has a pair of values that no chosen case has. If the variable @all is
+ * true, choose all cases that make sense.
  */
 static void choose_rest(void)
 {

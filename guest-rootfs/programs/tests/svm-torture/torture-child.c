@@ -92,9 +92,9 @@ bool t_op_fork(struct t_thread *t)
 }
 
 /*
- * The child changes its copy of the memory while the GPU may copy into the slot. The slot's
- * parts are not locked, so other threads may change the parent's bytes, and the parent does
- * not compare them here.
+ * The child changes its copy-on-write memory while the GPU may copy into the parent's slot. The
+ * slot's parts are not locked, so other threads may change the parent's bytes meanwhile.
+ * Therefore the parent does not compare these bytes here.
  */
 bool t_op_scribble(struct t_thread *t)
 {
@@ -251,9 +251,9 @@ static pid_t lives_pid;
 static atomic_ulong *lives;
 
 /*
- * Body of a process that lives_pid starts: use the GPU, and end with a copy in flight. Before
- * this copy the GPU has accessed only the first quarter of the copy's memory, so the copy is
- * the first access of the GPU to the rest.
+ * Body of a child of the process lives_pid: use the GPU, and end with a copy in flight. Before
+ * this copy the GPU has accessed only the first quarter of the source and of the destination. So
+ * the copy is the GPU's first access to the rest.
  */
 static void life(struct t_thread *t)
 {

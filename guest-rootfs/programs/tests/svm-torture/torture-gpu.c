@@ -113,7 +113,7 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 
 /*
  * Do one of two checks at random: either the CPU reads the whole part, or the engine reads
- * only the piece. An access by the engine does not migrate the piece back to system memory.
+ * only the piece @p. The engine's check does not migrate pages back to system memory.
  */
 static void check(struct t_thread *t, const struct t_piece *p)
 {
@@ -148,7 +148,10 @@ static bool op_fill(struct t_thread *t)
 
 	t_lock_part(t, &p, true);
 	t_some_bytes(t, &p, T_STAGE);
-	/* The packet fills whole dwords, so align the piece to dwords within the part. */
+	/*
+	 * The packet fills whole dwords, so round the start and the length of the piece to dwords.
+	 * The piece must stay within the part.
+	 */
 	end = p.s->bound[p.part + 1];
 	p.off = (p.off + 3) & -4ull;
 	if (p.off + 4 > end)
@@ -267,8 +270,8 @@ static struct t_piece overlap(const struct t_piece *a, const struct t_piece *b)
 }
 
 /*
- * Update the shadow after @pages of the destination were dropped during the copy. Check that
- * the copied bytes in these pages are either blank (t_blank()) or copies of the source.
+ * During a copy, @pages of the destination were dropped. Check that the copied bytes in these
+ * pages are either blank (t_blank()) or copies of the source. Update the destination's shadow.
  */
 static void drop_dst(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
@@ -283,8 +286,9 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 }
 
 /*
- * Update the shadow after @pages of the source were dropped during the copy. Check that the
- * copies of these pages have either the source's former bytes or its blank bytes (t_blank()).
+ * During a copy, @pages of the source were dropped. Check that each byte copied from these pages
+ * is either the source's former byte or blank (t_blank()). Update the shadows of the destination
+ * and the source.
  */
 static void drop_src(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)

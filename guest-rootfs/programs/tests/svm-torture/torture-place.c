@@ -44,7 +44,7 @@ static int collapse(struct t_thread *t, struct t_slot *s)
 	return madvise(s->at + off, huge, MADV_COLLAPSE);
 }
 
-/* Call collapse() while copies may access the slot. */
+/* Call collapse() while the GPU may copy to or from the slot. */
 static int collapse_shared(struct t_thread *t, struct t_slot *s)
 {
 	int r;
@@ -56,10 +56,10 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 }
 
 /*
- * Map slot 0 again, fill it, and call collapse() for it, while no copy uses the slot.
- * MADV_COLLAPSE needs a slot that is one VMA. An old slot may consist of several VMAs
- * that never merge. This happens if mlock() or mprotect() splits a VMA without pages:
- * each of the new VMAs then gets its own anon_vma.
+ * Map slot 0 again, fill it, and call collapse() for it. MADV_COLLAPSE needs a slot that is
+ * one VMA. After other ops, slot 0 may consist of several VMAs that never merge. This happens
+ * if mlock() or mprotect() splits a VMA without pages: each of the new VMAs then gets its own
+ * anon_vma.
  */
 static int collapse_new(struct t_thread *t)
 {
@@ -102,7 +102,7 @@ bool t_op_populate(struct t_thread *t)
 	return advise(t, MADV_POPULATE_WRITE);
 }
 
-/* Call madvise() for the whole slot, so that the slot stays one VMA. */
+/* Allow or forbid huge pages in the whole slot. A call for some pages would split the VMA. */
 bool t_op_huge(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -117,8 +117,8 @@ bool t_op_huge(struct t_thread *t)
 }
 
 /*
- * Lock all parts of the slot against writers, because a writer may drop pages, and pages
- * that mlock() holds cannot be dropped.
+ * Threads that lock a part for writing may drop its pages, but pages cannot be dropped while
+ * mlock() holds them. Therefore lock all parts of the slot for reading.
  */
 bool t_op_lock(struct t_thread *t)
 {
@@ -206,7 +206,7 @@ bool t_op_deny(struct t_thread *t)
 	return true;
 }
 
-/* Make pages read-only for the GPU while the GPU may copy from them. */
+/* Make pages read-only for the GPU while copies of other threads may read them. */
 bool t_op_gpu_ro(struct t_thread *t)
 {
 	struct t_piece p;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the op with userfaultfd. A GPU fault does not wait for the handler of a
- * userfaultfd, because HMM returns an error for the page. Pages are therefore missing or
- * protected only while the slot is locked for writing, when no copy uses the slot.
+ * This file has the op that registers pages of a slot (torture.h) with a userfaultfd, in the
+ * mode for missing or for write-protected pages. A GPU fault on such a page does not wait for the
+ * handler of the userfaultfd, because HMM returns an error for the page. Pages are therefore
+ * missing or protected only while the slot is locked for writing, when no copy uses the slot.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -169,10 +170,9 @@ bool t_op_uffd(struct t_thread *t)
 		t_any_pages(t, s, &p);
 		t_note(t, &p);
 		/*
-		 * With GPU_ALWAYS_MAPPED, the driver maps pages without a GPU fault. Clear
-		 * the flag, so that the driver does not try to map pages that are missing or
-		 * protected. HMM returns an error for such pages, so they would stay unmapped
-		 * despite the flag.
+		 * With GPU_ALWAYS_MAPPED, the driver keeps pages mapped without GPU faults. It
+		 * cannot do this for pages that are missing or protected, because HMM returns
+		 * an error for them. Therefore clear the flag.
 		 */
 		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
 		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);

@@ -14,8 +14,8 @@
  *               locked for writing: bytes may change, the GPU may write them
  *
  * Lock order: slots in the order of their numbers; within a slot first slot.map, then
- * slot.part[] in the order of the parts, then slot.neighbour. A thread takes no lock while it
- * waits for its child or its copy.
+ * slot.part[] in the order of the parts, then slot.neighbour (see struct t_slot). A thread takes
+ * no lock while it waits for its child or its copy.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -49,7 +49,7 @@ struct t_thread;
  * @fn: executes the op; returns false if the op could not be done
  * @weight: relative frequency
  * @may: returns true if the machine can do the op; NULL: every machine can
- * @no_retry: true if the op also runs with XNACK off
+ * @no_retry: false if the op runs only with XNACK on, that is, with retry faults
  */
 struct t_op {
 	const char *name;
@@ -62,8 +62,8 @@ struct t_op {
 /**
  * struct t_note - an entry of a slot's history
  * @ns: time of the op
- * @nth: number of the op in its thread
- * @at: offset in the slot of the first byte that the op uses
+ * @nth: number of ops that the thread has run before
+ * @at: offset in the slot at which the op's bytes start
  * @bytes: number of bytes that the op uses
  * @op: name of the op
  * @thread: ID of the thread
@@ -187,8 +187,8 @@ void t_unlock_map(struct t_slot *s);
 /* Lock the map of a random slot and return the slot. */
 struct t_slot *t_lock_any(struct t_thread *t, bool write);
 /*
- * Lock the map of a random slot for reading, choose some of its pages, and note them in
- * the slot's history.
+ * Lock the map of a random slot for reading. Set @p to random contiguous pages of the slot,
+ * and note them in the slot's history.
  */
 void t_lock_pages(struct t_thread *t, struct t_piece *p);
 void t_lock_parts(struct t_slot *s, bool write);
@@ -201,8 +201,8 @@ void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
 /*
  * As t_lock_part() for writing, but set @p to some whole pages of the part, and note these
- * pages in the slot's history. If the part has no whole page, return false with nothing
- * locked.
+ * pages in the history of the slot @p->s. If the part has no whole page, return false with
+ * nothing locked.
  */
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
@@ -215,13 +215,13 @@ bool t_some_pages(struct t_thread *t, struct t_piece *p);
 /* Set @p to random contiguous pages of the slot. These pages may lie in several parts. */
 void t_any_pages(struct t_thread *t, struct t_slot *s, struct t_piece *p);
 
-/* Add an entry to the slot's history. */
+/* Note in the slot's history that the thread's current op uses the piece. */
 void t_note(struct t_thread *t, const struct t_piece *p);
 /* Fill the shadow of the piece with bytes that no op has used before. */
 void t_fresh(struct t_thread *t, const struct t_piece *p);
-/* Return the contents of untouched or dropped pages of the slot, from offset @at on. */
+/* Return the expected contents of dropped pages of the slot, from offset @at on. */
 const char *t_blank(const struct t_slot *s, uint64_t at);
-/* Drop whole pages in a way that the kind of memory allows. The shadow does not change. */
+/* Drop whole pages in a way that the kind of memory allows. The caller updates the shadow. */
 void t_drop(struct t_thread *t, const struct t_piece *p);
 /*
  * Compare @bytes, which were read from the piece, with the shadow. @by names the reader
@@ -245,8 +245,8 @@ void t_divide(struct t_thread *t, struct t_slot *s);
  */
 void t_register(struct t_thread *t, struct t_slot *s);
 /*
- * Set one attribute of the piece. Return false if memory is full, or if pages are
- * inaccessible at this time. Any other error ends the case.
+ * Set one attribute of the piece. Return false if memory is full, or if another thread's op
+ * makes pages of the slot inaccessible during the call. Any other error ends the case.
  */
 bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	   uint32_t value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests SVM while the address space of the process changes. Eight threads
+ * This program tests SVM while the address space of the process changes. The threads run
+ * operations (ops) on slots; a slot is a range of addresses (struct t_slot). Eight threads
  * change the address space at random. Four other threads have a queue each, and copy
  * within the memory. A shadow has the expected value of each byte. If the kernel drops a
  * page during a copy, two values are allowed. Catches: a page table entry of the GPU
@@ -9,9 +10,10 @@
  * acknowledged; the debug kernel reports an error; an op hangs.
  *
  * The case with retry takes VGPU_TEST_SECONDS, the case without retry half of that.
- * VGPU_TEST_SEED repeats a run: op n of thread t is the same, with the same slots and
- * pages. The order of the threads differs, so the state of a slot at an op may
- * also differ. A failure prints the last ops on the slots of the failed op.
+ * VGPU_TEST_SEED repeats a run: op n of thread t is the same, with the same random numbers
+ * and mostly on the same slots. The order of the threads differs, so the size and the contents
+ * of a slot at an op may also differ. A failure prints the last ops on the slots of the failed
+ * op.
  *
  * No op makes an access that the GPU must not make: other tests do that. With XNACK
  * off, an invalidation evicts the queues, so threads without a queue wait for some
@@ -30,8 +32,9 @@
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
 /*
- * The test fails if a possible op was tried at least MANY_ATTEMPTS times and never succeeded. If
- * VGPU_TEST_SECONDS is LONG_SECONDS or more, every possible op must succeed at least once.
+ * The test fails if an op for which possible() is true was tried at least MANY_ATTEMPTS times and
+ * never succeeded. If VGPU_TEST_SECONDS is LONG_SECONDS or more, every such op must succeed at
+ * least once.
  */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600
@@ -62,8 +65,8 @@ static const struct t_op *choose(struct t_thread *t, const struct t_op *ops)
 }
 
 /*
- * With XNACK off, let some copies complete before the next op, because evictions without
- * a pause between them would keep the queues stopped.
+ * With XNACK off, ops of this thread can evict the queues. Let some copies complete before the
+ * next op, because evictions without a pause between them would keep the queues stopped.
  */
 static void let_copy(void)
 {
@@ -185,8 +188,8 @@ static void report(const struct t_op *ops, bool gpu)
 }
 
 /*
- * Compare all slots with the shadow: first the bytes that the engine reads, then the bytes that
- * the CPU reads.
+ * Compare all slots with the shadow. For each slot, compare first the bytes that the engine has
+ * copied to the staging BO, then the bytes that the CPU reads in the slot.
  */
 static void check_all(void)
 {

@@ -2,9 +2,9 @@
 /*
  * This program causes migrations whose copy fails, because VRAM is lost in a reset of
  * the device (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the
- * driver finishes such a migration without withdrawing the empty destination pages
- * (svm_move_abort()), so the memory core maps these pages. The migrations are caused by
- * a CPU fault, by prefetches in both directions and by an eviction.
+ * driver does not remove the destination pages from such a migration (svm_move_abort()).
+ * The memory core then maps these pages, although no copy has filled them. The migrations
+ * are caused by a CPU fault, by prefetches in both directions and by an eviction.
  *
  * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails
  * with EFAULT. Pages that were to migrate to VRAM keep their contents.
@@ -71,7 +71,8 @@ static void in_vram(unsigned long pages)
 
 /*
  * Call @move, which starts a migration. The copy of the migration waits on the ring of
- * @engine until a reset loses VRAM, and then fails. Return the result of @move.
+ * @engine. Then reset the GPU, so that VRAM is lost and the copy fails. Return the result of
+ * @move.
  */
 static int fail_copy(uint32_t engine, void *(*move)(void *))
 {

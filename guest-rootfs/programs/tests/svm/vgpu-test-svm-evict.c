@@ -118,7 +118,10 @@ struct rival {
 	int go, up;
 };
 
-/* Create a KFD BO of @bytes bytes. Fill it and check its last chunk by the engine. */
+/*
+ * Create a KFD BO of @bytes bytes. Let the engine fill the BO, and check the last chunk, which the
+ * engine copies to GTT.
+ */
 static void rival_bo(uint64_t bytes, uint64_t seed)
 {
 	struct vg_bo bo = { 0 }, stage = { 0 };
@@ -192,10 +195,9 @@ static void rival_end(struct rival *r)
 }
 
 /*
- * Start a rival whose BO has @percent of VRAM. The rival is a child and opens KFD itself. Call
- * this function before start(), so that the rival inherits no open KFD file, which a child
- * could not use. To read the size of VRAM, this function opens KFD, but closes it before the
- * fork.
+ * Start a rival whose BO has @percent of VRAM. The rival is a child and opens KFD itself, because
+ * it could not use a KFD file of its parent. Therefore call this function before start(). To read
+ * the size of VRAM, this function opens KFD, but closes it before the fork.
  */
 static struct rival rival_before(unsigned int percent)
 {
@@ -312,7 +314,7 @@ static void all_leave(void)
 	tap_evict(gpu, "vram");
 }
 
-/* Catches: the allocation of page tables cannot evict shared memory. */
+/* Catches: the driver does not evict SVM memory when it needs VRAM for page tables. */
 static void tables_want(void)
 {
 	const uint64_t tables = 1024;

@@ -28,7 +28,7 @@ enum { VICTIMS = 3 };
 /**
  * struct stage - state of a victim, shared with its killer
  * @done: number of completed operations
- * @inside: the operation is in progress
+ * @inside: 1 while the victim executes an operation, else 0
  */
 struct stage {
 	uint64_t done;
@@ -52,8 +52,8 @@ static void leave(void)
 }
 
 /*
- * Repeat the allocation until it succeeds. A failure must not end the victim, as it
- * would in tap_anon().
+ * Repeat the allocation until it succeeds. Do not use tap_anon(), because a failure in tap_anon()
+ * would end the victim.
  */
 static char *region(uint64_t bytes)
 {
@@ -66,7 +66,7 @@ static char *region(uint64_t bytes)
 	return p;
 }
 
-/* Return memory in which the GPU faults on each page. */
+/* Return memory in which each page causes a fault of its own (granularity 0). */
 static char *faulting(uint64_t bytes)
 {
 	char *p = region(bytes);
@@ -114,8 +114,9 @@ static void in_migration(void)
 }
 
 /*
- * The victims evict each other's pages. In some calls, and always on the debug kernel, a
- * victim also evicts by debugfs.
+ * The victims evict each other's pages, because each needs half of VRAM. In one of four calls, at
+ * random, a victim also evicts by debugfs. On the debug kernel, where the victims need less VRAM,
+ * it does so in every call.
  */
 static void in_eviction(void)
 {
@@ -136,7 +137,10 @@ static void in_eviction(void)
 	leave();
 }
 
-/* Unmap memory while the engine faults on it, so that the faults become stale. */
+/*
+ * Unmap memory while the engine faults on it, so that pending faults become stale. The victim may
+ * be killed while the driver handles these stale faults.
+ */
 static void in_drain(void)
 {
 	char *p = faulting(REGION);
@@ -158,7 +162,7 @@ static void in_drain(void)
 	leave();
 }
 
-/* Unmap holes in many ranges, which leaves deferred work. */
+/* Unmap single pages within many ranges, which leaves deferred work. */
 static void in_deferred(void)
 {
 	char *p = region(REGION), *to;
@@ -205,8 +209,8 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 }
 
 /*
- * Wait, at most ten seconds, until the victim is inside its operation. Then wait for a
- * random time.
+ * Wait until the victim has completed a random number of operations (0 to 3) and is inside
+ * the next one, but at most ten seconds. Then wait for a random time.
  */
 static void await(const struct stage *s)
 {
@@ -234,10 +238,10 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims, which repeat @fn, in at least "rounds" rounds of VICTIMS victims each. The
- * state of a victim at its kill is random. Therefore continue until at least rounds * VICTIMS / 2
- * victims were killed inside their operation and each of @counters has grown. The case fails if
- * this is not reached in time.
+ * Kill victims, which repeat @fn, in rounds of VICTIMS victims each. Do a fixed number of rounds
+ * first. It is random whether a victim is inside its operation when it is killed. Therefore
+ * continue until enough victims were killed inside it: half of the victims of the fixed rounds.
+ * Also continue until each of @counters has grown. The case fails if this is not reached in time.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {

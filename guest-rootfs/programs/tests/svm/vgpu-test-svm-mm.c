@@ -33,8 +33,8 @@ static void start(void)
 }
 
 /*
- * Return the CPU address of a new BO for comparisons. Unlike other memory, a BO is not
- * changed by the operations under test.
+ * Return the CPU address of a new BO. The GPU copies the memory under test to the BO, and the CPU
+ * compares the bytes there. The operations under test do not change a BO.
  */
 static void *bo_memory(uint64_t size)
 {
@@ -371,7 +371,8 @@ static void copier_end(struct copier *c)
 
 /*
  * Call @disturb on the source while a thread copies the source. Repeat this for STORM rounds
- * (see tap_goes_on()), and then until 3 copies have completed. A failed copy ends the rounds.
+ * (see tap_goes_on()), and then until 3 copies have completed. A failed copy ends the rounds, and
+ * copier_end() then fails the case.
  */
 static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 {
@@ -426,8 +427,8 @@ static void do_fork(char *p, unsigned int *rnd)
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "child");
 	/*
-	 * The write ends the sharing of this page, because the parent gets its own copy of
-	 * the page.
+	 * The fork write-protects the parent's pages (copy-on-write). Write to one, so that it
+	 * is writable again: the same page, or a copy that replaces it.
 	 */
 	((volatile char *)p)[2 * VG_PAGE] = p[2 * VG_PAGE];
 }
@@ -454,8 +455,8 @@ static void storm_migrate(void)
 }
 
 /*
- * Map and unmap memory beside the source. The MMU notifier is then called for addresses
- * next to the source.
+ * Map memory where the kernel chooses, usually near the source @p. Let the GPU copy within this
+ * memory, and unmap it. The MMU notifier is then called for addresses near the source.
  */
 static void do_neighbours(char *p, unsigned int *rnd)
 {
@@ -587,8 +588,8 @@ static void *touch_first(void *arg)
 }
 
 /*
- * Threads on one CPU touch the same pages of VRAM in system calls. Catches: the fault of each
- * thread prevents the migration for the other threads, so that the faults repeat without end.
+ * Threads on one CPU call read(), which writes to the same pages of VRAM. Catches: the fault of
+ * each thread prevents the migration for the other threads, so that the faults repeat without end.
  */
 static void touched_at_once(void)
 {

@@ -2,12 +2,13 @@
 /*
  * This program lets GPUs use, in place, shared memory that is in another GPU's VRAM. Catches:
  * memory migrates although the GPU can reach it; the address of the peer's VRAM is wrong; a
- * page table entry for a peer's VRAM stays after the memory was moved, unmapped or copied
- * after a fork, or after the peer was unplugged; bytes are lost.
+ * page table entry for a peer's VRAM stays although the memory was moved or unmapped, a write
+ * after a fork replaced a page, or the peer was unplugged; bytes are lost.
  *
  * The program runs on GPUs of one hive, where the memory stays in place. It also runs on GPUs
  * without peer access. There the memory moves through system memory and must keep its contents.
- * tests/avocado/test_peer.py runs this program in the guest with the argument "link".
+ * tests/avocado/test_peer.py runs this program in the guest with the argument "link", for the case
+ * link_down().
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static void gpu_write(int i, char *p, uint64_t seed)
 
 /**
  * struct traffic - sums of the GPUs' counters
- * @moved: pages migrated to VRAM and to system memory
+ * @moved: pages migrated, to VRAM or to system memory
  * @peer: pages mapped in another GPU's VRAM
  */
 struct traffic {
@@ -174,7 +175,7 @@ static void all_to_all(int xnack)
 					    vg.n_gpus * part,
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
-			/* The next round must read data that a peer has written. */
+			/* Let a peer write the data that the next round reads. */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
 		expect_no_move(before);
@@ -197,8 +198,8 @@ static void all_to_all_no_retry(void)
 }
 
 /*
- * mprotect() removes the page table entries of the GPUs. The next fault of GPU 1 must
- * map the pages in the VRAM of GPU 0.
+ * mprotect() removes the page table entries of the GPUs. The next fault of GPU 1 must map the
+ * pages again, while they stay in the VRAM of GPU 0.
  */
 static void by_fault(void)
 {
@@ -211,8 +212,9 @@ static void by_fault(void)
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
 		/*
-		 * These calls remove the GPUs' page table entries. For pages in VRAM, the
-		 * CPU's page table entries then stay read-only until the pages migrate.
+		 * These calls remove the GPUs' page table entries. The second call does not make
+		 * the CPU's entries of pages in VRAM writable again. So GPU 1 can map these
+		 * pages only for reading, and its write below migrates them.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -298,7 +300,10 @@ static void forked(void)
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 }
 
-/* Call @move, which evicts or prefetches memory, while GPU 1 copies from it and to it. */
+/*
+ * Call @move, which evicts or prefetches memory, for the source and the destination of copies
+ * while GPU 1 does the copies.
+ */
 static void moved_at_work(int xnack, void (*move)(char *p, int i))
 {
 	char *p, *to;
@@ -379,8 +384,8 @@ static void no_access(void)
 }
 
 /*
- * While a peer works, remove the GPU in whose VRAM the memory is. Catches: contents are
- * lost.
+ * The memory is in the VRAM of GPU 0. While GPU 1 works, remove GPU 0 or, if @remove is false,
+ * unbind the driver from it. Catches: contents are lost.
  */
 static void unplugged(int xnack, bool remove)
 {
@@ -401,7 +406,7 @@ static void unplugged(int xnack, bool remove)
 	for (k = 0; k < 30; k++)
 		OK(vg_emit_copy(&q[1], (uintptr_t)p, stage[1].va, SIZE));
 	vg_queue_submit(&q[1]);
-	/* GPU 1 has used "kept" already. Let GPU 0 use it as well. */
+	/* GPU 1 has used @kept already. Let GPU 0 use @kept, too, so that both GPUs map it. */
 	OK(vg_copy(&q[0], stage[0].cpu, kept, SIZE));
 	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
 	CHECK(!vg_pages_in_vram(p, SIZE) && !vg_pages_in_vram(kept, SIZE),

@@ -49,7 +49,7 @@ static void start(const char *policy)
 	}
 }
 
-/* Return memory that starts at a granule, because a fault migrates a whole granule. */
+/* Return memory that starts at a granule's start, because a fault migrates a whole granule. */
 static char *granules(uint64_t size)
 {
 	char *p = tap_anon(size + GRANULE);
@@ -206,8 +206,8 @@ static void attributes_adaptive(void)
 }
 
 /*
- * Policy adaptive: faults in the first four granules of a range must leave the memory
- * in place. Further faults must migrate their granules to VRAM, because the GPU uses
+ * Policy adaptive: the first four faults of the GPU in a range, one in each granule, must leave
+ * the memory in place. Further faults must migrate their granules to VRAM, because the GPU uses
  * the range.
  */
 static void adaptive(void)
@@ -247,7 +247,10 @@ static void adaptive(void)
 	OK(vg_pattern_check(p, GRANULE, SEED + 2, 0));
 }
 
-/* Use more memory than VRAM: all of it must be copied, and some of it must be in VRAM. */
+/*
+ * Let the GPU copy a buffer to another, each as large as VRAM. The copy must have the right bytes,
+ * and some pages must be in VRAM.
+ */
 static void full(const char *policy, bool prefer)
 {
 	uint64_t size, at;

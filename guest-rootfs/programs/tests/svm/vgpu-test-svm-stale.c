@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program causes retry faults that the driver serves late, after the memory was
- * unmapped or protected and the engine has stopped accessing it. Catches: the driver denies
- * a fault that is older than the munmap() or mprotect() of its page, because
- * svm_range_invalidate() did not record the time (svm_fault_checkpoint()). The denial stops
- * all queues of a process that made no error.
+ * unmapped or protected and the engine has stopped accessing it. The driver must drop such a
+ * fault as stale. Catches: the driver denies a fault that is older than the munmap() or mprotect()
+ * of its page, because svm_range_invalidate() did not record the time (svm_fault_checkpoint()).
+ * The denial stops all queues of a process that made no error.
  *
  * The late fault waits while the driver's worker serves another fault of the process, on a
  * page of a file whose file system has not replied yet (slow-file.h). The worker holds
@@ -30,7 +30,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_server[2], to_test[2];
 
-/* A queue with one copy, the destination of the copy, and the value of the fence after it. */
+/* A queue with a copy and then a fence, the copy's destination, and the fence's value. */
 struct job {
 	struct vg_queue q;
 	struct vg_bo dst;
@@ -136,7 +136,7 @@ static void taker_start(struct taker *t)
 		sched_yield();
 }
 
-/* Let the thread start the change. Return when the thread waits for mmap_lock. */
+/* Let the thread call way->take(). Return when the thread waits for mmap_lock. */
 static void taker_go(struct taker *t)
 {
 	touch_stack();
@@ -157,7 +157,10 @@ static void run_queue(const struct vg_queue *q, bool on)
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_UPDATE_QUEUE, &args));
 }
 
-/* Wait for the copy on @q, whose fault is served last. Until then no fault may be denied. */
+/*
+ * Wait until the copy on @q is done. The driver serves the fault of this copy last. The counter of
+ * denied faults must stay at @denied.
+ */
 static void served(struct vg_queue *q, uint32_t seq, uint64_t denied)
 {
 	uint64_t end = vg_deadline();
@@ -184,8 +187,9 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 /*
  * Make the faults of three jobs wait, in the order "stalled", "late", "other". Change the
  * memory at @p before the fault of job "late" is served. From taker_go() to the end of the
- * taker thread, this function must not need mmap_lock, so it must neither allocate memory
- * nor access a page for the first time.
+ * taker thread, this function must not need mmap_lock, because the driver's worker holds it until
+ * the file system replies, and the reply needs tap_step(). So this function must neither allocate
+ * memory nor access a page for the first time.
  */
 static void fault_and_take(const struct way *way, char *p)
 {

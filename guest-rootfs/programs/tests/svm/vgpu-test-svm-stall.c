@@ -21,7 +21,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_beside[2], to_server[2];
 
-/* Start a child that runs @fn. The caller, its parent, serves the file. */
+/* Start a child that runs @fn. The caller replies to the child's reads of the file. */
 static pid_t start(void (*fn)(void))
 {
 	pid_t pid;
@@ -55,16 +55,16 @@ static void stalled(void)
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
 	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
 	/*
-	 * Wait twice as long as the other process does. If the other process stalls,
-	 * its wait then fails first.
+	 * Wait twice as long as the process of beside() does. If that process stalls, too, its
+	 * wait fails first and reports the bug.
 	 */
 	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 0));
 }
 
 /*
- * Cause faults that the driver can repair without waiting for a file system: on new memory,
- * and on memory that was mapped again.
+ * Cause faults that the driver can repair without waiting for a file system: three times map
+ * memory, let the GPU access it, and unmap it.
  */
 static void beside(void)
 {
@@ -175,7 +175,7 @@ static void await_processes(uint64_t n)
 	}
 }
 
-/* Wait until @n more faults than @before have reached the driver. */
+/* Wait until the counter of retry faults, which was @before, has grown by @n. */
 static void await_faults(uint64_t before, uint64_t n)
 {
 	uint64_t end = vg_deadline();
@@ -187,8 +187,10 @@ static void await_faults(uint64_t before, uint64_t n)
 }
 
 /*
- * Start a process with a stalled page-in (@fn) and another process. The calling process serves
- * the file.
+ * Create the file. Start two processes: the first runs @fn, in which GPU faults wait for the file's
+ * pages, and the second runs @other. The calling process replies to reads of the file
+ * (slow-file.h). @pid returns the processes, @fds the pipes between the second process and the
+ * caller.
  */
 static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 		       pid_t pid[2], int fds[2])
@@ -217,8 +219,8 @@ static void goes_on(void)
 	start_both(VG_PAGE, stalled, beside, pid, fds);
 	slow_file_await_read(&file);
 	/*
-	 * The worker of the first process waits in the page-in. Wait until the second
-	 * process is ready, let it fault, and wait for its end.
+	 * The driver's worker for faults of the first process waits for the file's page. Wait
+	 * until the second process is ready, let it fault, and wait for its end.
 	 */
 	tap_await(fds);
 	tap_step(fds);

@@ -506,8 +506,8 @@ static void xnack_off_invalidated(void)
 }
 
 /*
- * End the process during copies. The process has so many SVM ranges that its exit clears
- * their page table entries range by range.
+ * End the process during copies. The exit clears the page table entries range by range, before
+ * it stops the queues. There are many ranges, so that the copies access cleared entries meanwhile.
  */
 static void ends_under_copies(void *arg)
 {
@@ -526,10 +526,10 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * With XNACK off, an access without a page table entry counts as an unrepaired fault. Here a
- * process exits during its copies, and the exit clears page table entries that the copies still
- * use. Catches: the driver counts the accesses of these copies as unrepaired faults. (It must not
- * count accesses of a process that is exiting.)
+ * With XNACK off, an access without a page table entry counts as an unrepaired fault, except an
+ * access of a process that is exiting. Here a process exits during its copies, and the exit clears
+ * page table entries that the copies still use. Catches: the driver counts the accesses of these
+ * copies as unrepaired faults.
  */
 static void xnack_off_ends(void)
 {
