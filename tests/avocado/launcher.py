@@ -45,12 +45,12 @@ class Finished:
 
 
 class GuestTest(Test):
-    """Base class of tests that start ./vgpu or guests. The accelerator, the limits and the frame
-    delay come from the test's settings."""
+    """Base class of tests that start ./vgpu or guests. The test's settings give the accelerator, the
+    limits, and the kinds of frames that launcher and agent delay."""
 
     @cached_property
     def settings(self) -> Settings:
-        """The test's Avocado parameters, cached after the first access."""
+        """The settings, from the test's Avocado parameters."""
         return Settings.of(self)
 
     def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -82,8 +82,8 @@ class GuestTest(Test):
         return guest.on(given.accelerator, given.late_frames)
 
     def run_script(self, guest: Guest, script: str) -> Finished:
-        """Run a shell script in a guest. Start the guest by a call in this process, not by ./vgpu. Return the result
-        with the script's output and errors."""
+        """Run a shell script in a guest. Return the launcher's Result, with the script's output and errors. The guest
+        is started through the tools' API, because ./vgpu does not return a Result."""
         guest = self.guest(guest)
         guest.prepare()
         output, errors = bytearray(), bytearray()

@@ -36,7 +36,7 @@ class Boot(GuestTest):
 
     def test_vram_size(self) -> None:
         """Catches: BAR 0 does not have the size of --vram; the driver reports more VRAM than
-        --vram, or over 4 MiB less."""
+        --vram, or less than --vram minus 4 MiB."""
         script = "cd /sys/bus/pci/drivers/vgpu_kfd/0*/ && stat -c %s resource0 && cat mem_info_vram_total"
         window, total = map(int, self.succeeds(Guest(vram="256M"), script).split())
         self.assertEqual(window, 256 << 20)

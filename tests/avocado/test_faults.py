@@ -38,7 +38,8 @@ class Faults(GuestTest):
         self.disturbed("fault-duplicate")
 
     def test_delayed(self) -> None:
-        """Catches: a fault is lost or denied if its interrupt entry arrives after the entries of later faults."""
+        """Catches: if the interrupt entry of a fault arrives after the entries of later faults, the fault is lost, or
+        the driver denies it."""
         self.disturbed("fault-delay", probability=0.5, **{"delay-ns": LATE})
 
     def test_truncated(self) -> None:
@@ -47,10 +48,10 @@ class Faults(GuestTest):
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
-                # spurious() waited for the line at the end of one round. The program may have
-                # truncated the file in this round before the injection. A second spurious fault
-                # after the same truncation would be denied, so wait for a round with a new
-                # truncation.
+                # spurious() waited for the line that the program prints at the end of a round. The
+                # program may have truncated the file in this round before the injection. The driver
+                # would deny a second spurious fault after the same truncation, so wait for a round
+                # with a new truncation.
                 machine.rounds(1)
 
     def test_spurious(self) -> None:
@@ -103,7 +104,7 @@ class Faults(GuestTest):
 
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
-        """Run vgpu-svm-loop while the block runs. Then check that the program exits with 0 and
+        """Run vgpu-svm-loop during the `with` block. Then check that the program exits with 0 and
         prints no errors. The program would fail if the driver denied a fault, that is, reported it
         to the process instead of repairing it. Also check that the guest's console has no error of
         the kernel."""
@@ -119,7 +120,7 @@ class Faults(GuestTest):
 
     @contextmanager
     def alone(self, session: Session) -> Iterator[Machine]:
-        """Run a new guest with one GPU while the block runs."""
+        """Run a new guest with one GPU during the `with` block."""
         with (
             tempfile.TemporaryDirectory() as name,
             self.machine(session, Path(name), Guest(vram="64M", memory="512M")) as machine,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests ./vgpu run and ./vgpu shell: streams, exit statuses, and one sentence about an error of the
-guest."""
+"""Tests ./vgpu run and ./vgpu shell: streams, exit statuses, and the message about an error of the
+guest, which must be one sentence."""
 
 import contextlib
 import hashlib
@@ -44,7 +44,7 @@ class Passing(GuestTest):
         self.assertEqual(self.vgpu("run", "--gpus", "0", "--", "no-such-command").returncode, 127)
 
     def test_bytes(self) -> None:
-        """Catches: a terminal changes bytes of the output; a frame between agent and launcher is
+        """Catches: a terminal changes bytes of the output; a frame from the agent to the launcher is
         lost; the output is truncated at the command's end."""
         content = random.Random(1).randbytes(2 << 20)
         with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +89,8 @@ class Passing(GuestTest):
 
 
 class Refused(Run):
-    """A run that finds the driver in state "failed" when the command would start."""
+    """A run in which the launcher does not start the command, because the driver's state is
+    "failed"."""
 
     def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> Callable[[Running], None]:
         start = super()._prepare(emulator, stack)
@@ -105,8 +106,8 @@ class Failing(GuestTest):
     """Failures of guests, and wrong usage."""
 
     def says(self, error: bytes, pattern: str) -> str:
-        """Return the message of a failure, which ./vgpu prints as exactly one line. The message must
-        match `pattern`."""
+        """Check that `error`, the standard error of ./vgpu, is exactly one line that matches
+        `pattern`. Return this line."""
         lines = error.decode().strip().splitlines()
         self.assertEqual(len(lines), 1, error)
         self.assertRegex(lines[0], pattern)
@@ -134,7 +135,7 @@ class Failing(GuestTest):
         self.assertTrue(given_up.machine.exists())
 
     def test_dead_qemu(self) -> None:
-        """Catches: a signal kills QEMU, and the sentence lacks the signal's name."""
+        """Catches: the message lacks the name of the signal that killed QEMU."""
         result = self.interrupted(lambda run: run.running.process.kill())
         self.assertEqual((result.verdict, result.qemu), (Verdict.QEMU_ENDED, -signal.SIGKILL))
         self.assertRegex(result.sentence, "^QEMU ended with SIGKILL; console log: ")

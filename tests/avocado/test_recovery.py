@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs the campaign of make check-recovery in its short form.
+"""Injects each kind of failure of ./vgpu check-recovery TIMES times.
 
 Catches: a job reports success although it faulted; a fault is not reported; the GART's table is not restored; lost BOs
 are not reported as lost."""
@@ -13,7 +13,7 @@ KINDS = 14  # number of kinds of failures
 
 
 class Recovery(GuestTest):
-    """The campaign of ./vgpu check-recovery."""
+    """The injected failures of ./vgpu check-recovery."""
 
     def test_once(self) -> None:
         """Catches: the driver does not recover from one of the kinds of failures, or data is wrong after the

@@ -42,7 +42,7 @@ class Sleep(GuestTest):
         )
 
     def lines(self, session: Session) -> list[str]:
-        """Return the lines that the program has printed."""
+        """Return the program's output so far: the line "sleeps" before each sleep, "awake" after it."""
         return session.output.decode().splitlines()
 
     def end(self, machine: Machine, session: Session) -> None:
@@ -67,9 +67,9 @@ class Sleep(GuestTest):
                 self.end(machine, session)
 
     def wake(self, machine: Machine, session: Session, keyboard: str) -> None:
-        """Send newlines to the console until the guest is awake. One newline may have no effect: it
-        may arrive before the guest sleeps, because the host cannot see when the guest begins to
-        sleep."""
+        """Send newlines to the console until the guest is awake. The program prints "sleeps" before
+        the guest sleeps, and the host cannot see when the guest does so. A newline that arrives
+        too early has no effect."""
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
             self.assertLess(time.monotonic(), until, "the guest does not wake up")

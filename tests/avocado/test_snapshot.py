@@ -58,7 +58,6 @@ class Key(Test):
         self.addCleanup(patch.stop)
 
     def key(self, guest: Guest | None = None) -> str:
-        """Return the snapshot key of a guest, by default of Guest()."""
         return snapshot.key(replace(guest or Guest(), snapshot=True))
 
     def test_machine(self) -> None:
@@ -141,7 +140,6 @@ class Room(WithFolder):
         os.utime(about, (used, used))
 
     def names(self) -> set[str]:
-        """Return the names of the snapshots in the folder."""
         return {path.stem for path in self.folder.glob("*.state")}
 
     def test_least_recently_used(self) -> None:
@@ -222,7 +220,8 @@ class Restored(WithFolder):
         return state.stat()
 
     def test_streams(self) -> None:
-        """Catches: output, errors or exit status change with --from boot; the second run takes a new snapshot."""
+        """Catches: with --from boot, ./vgpu run does not print the command's output and errors, or does not exit with
+        the command's status; the second run takes a new snapshot."""
         command = ("--", "sh", "-c", "echo out; echo err >&2; exit 42")
         status, output, errors = self.run_it(*SMALL, *command)
         self.assertEqual((status, output), (42, "out\n"), errors)
@@ -341,7 +340,8 @@ class Restored(WithFolder):
         self.assertEqual({path.suffix for path in self.folder.iterdir()}, {".state", ".json", ".lock"})
 
     def stopped_while_saving(self) -> "subprocess.Popen[bytes]":
-        """Start launchers until one is stopped (SIGSTOP) while its QEMU writes the snapshot. Return this launcher."""
+        """Start a launcher, and stop it (SIGSTOP) while its QEMU writes the snapshot. If the stop comes too late, let
+        the launcher end, and try again with a new one. Return the stopped launcher."""
         for _ in range(TRIES):
             process = self.start(*SMALL, "--", "true")
             self.until(lambda: bool(list(self.folder.glob("*.partial")) or self.states()))
@@ -374,8 +374,8 @@ class Restored(WithFolder):
         return found
 
     def small_disk(self) -> tuple[str, ...]:
-        """Return words to put before a command. They mount a small tmpfs on the folder, run the command, and print the
-        names of the files that are left in the folder."""
+        """Return the words of a prefix for a command. The prefix mounts a small tmpfs on the folder, runs the command,
+        and prints the names of the files that are left in the folder."""
         script = f'mount -t tmpfs -o size={FOLDER_BYTES} none {self.folder} && "$@"; s=$?; ls -A {self.folder}; exit $s'
         return ("unshare", "-rm", "sh", "-c", script, "sh")
 

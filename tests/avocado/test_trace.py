@@ -55,9 +55,9 @@ class Whole(GuestTest):
             self.assertTrue([piece for piece in found if piece.category == category], category)
 
     def test_life(self) -> None:
-        """Catches: the recording lacks an event that the picture svm-life shows; a process is added
-        to the hash of processes before its range list is created; the steps of the teardown are in
-        a wrong order."""
+        """Catches: the recording lacks an event that ./vgpu pictures shows in the picture svm-life; a
+        process is added to the hash of processes before its range list is created; the steps of the
+        teardown are in a wrong order."""
         guest = self.guest(Guest())
         guest.prepare()
         said = bytearray()

@@ -2,8 +2,8 @@
 """While processes use the GPU, the host unplugs this GPU, by the slot's button or by surprise. Then the host plugs in
 another GPU.
 
-Catches: the guest crashes, hangs or leaks; SVM data is lost without need or without a signal; a
-resource of the removed device stays allocated in QEMU.
+Catches: the guest crashes, hangs or leaks; an unplug by the button loses SVM data; a surprise removal loses SVM data,
+and a process that accesses this data gets no SIGBUS; a resource of the removed device stays allocated in QEMU.
 """
 
 import tempfile
@@ -26,8 +26,8 @@ class Unplug(GuestTest):
     timeout = 840
 
     def test_button(self) -> None:
-        """Catches: data is lost although the GPU is removed only after the guest has released the
-        GPU."""
+        """Catches: an unplug by the button loses data. (QEMU removes the GPU only after the guest has
+        released the GPU, so the driver has time to save the data.)"""
         self.campaign("button")
 
     def test_surprise(self) -> None:

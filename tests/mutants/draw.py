@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draw lines of the device and of the driver by a seed, and print the mutations of each.
+"""Draw lines at random from the sources of device and driver, and print the mutations of each line.
 
     tests/mutants/draw.py SEED [--device N] [--driver N] [--write FOLDER]
 
@@ -103,7 +103,7 @@ def lines(path: str) -> Iterator[Line]:
 
 
 def draw(seed: int, side: str) -> Iterator[Line]:
-    """Yield all lines of a side that have a mutation, shuffled by the seed."""
+    """Yield all lines of a side ("device" or "driver") that have a mutation, shuffled by the seed."""
     all_lines = [line for path in sources(side) for line in lines(path) if line.mutations()]
     random.Random(f"{side} {seed}").shuffle(all_lines)
     return iter(all_lines)

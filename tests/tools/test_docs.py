@@ -111,7 +111,8 @@ class Parsers(Test):
 
     def test_c(self) -> None:
         """Catches: an argument ends at a comma or parenthesis in a string or in inner
-        parentheses; a macro's value includes a comment or a suffix; a call is evaluated."""
+        parentheses; a macro's value includes a comment or a suffix; number() accepts a call, such
+        as f(1)."""
         self.assertEqual(csource.arguments('f(a, g(b, c), "d, )" "e", { 1, 2 })', 1), [
             "a", "g(b, c)", '"d, )" "e"', "{ 1, 2 }",
         ])  # fmt: skip
@@ -128,7 +129,7 @@ class Parsers(Test):
 
     def test_properties(self) -> None:
         """Catches: a property in an #ifdef is listed with the others; a property that the specification does not
-        describe is accepted; a default that is a macro has no value."""
+        describe is accepted; if a default is a macro, the page lacks the macro's value."""
         code = (
             '#define NS 5\nDEFINE_PROP_SIZE("a", S, a, NS),\n#ifdef DELAYS\nDEFINE_PROP_STRING("d", S, d),\n#endif\n'
             'DEFINE_PROP_LINK("l", S, l, T, U *),'
@@ -173,8 +174,8 @@ class Parsers(Test):
         self.assertEqual(list(driver.tracepoints(text)), [driver.Tracepoint("s", "e", "When.", "a=%u", "a")])
 
     def test_kernel_doc(self) -> None:
-        """Catches: the name or the kind of a kernel-doc comment is misread; a DOC comment counts as a function's;
-        inline functions and functions in comments count as declarations."""
+        """Catches: the name or the kind of a kernel-doc comment is misread; a DOC comment counts as the
+        comment of a function; inline functions and functions in comments count as declarations."""
         code = "/**\n * f() - do\n */\nint f(void)\n{\n}\n/**\n * struct s - data\n */\n/**\n * DOC: no\n */\n"
         self.assertEqual(kerneldoc.documented(code), {"f": "", "s": "struct"})
         header = (
@@ -299,8 +300,8 @@ class Here(Test):
         self.assertIn("vgpu_bo_create", pages["docs/faces/mm.rst"])
 
     def test_pictures(self) -> None:
-        """Catches: a page shows a picture that does not exist; no page shows one of the pictures; a drawn source is
-        malformed; the site has fewer than 16 pictures."""
+        """Catches: a page shows a picture that does not exist; no page shows one of the pictures; the
+        source of a picture (.toml) is malformed; the site has fewer than 16 pictures."""
         sources = pictures.sources(ROOT)
         made = {"rooms-driver", "rooms-driver-table", "rooms-device", "rooms-tools", "locks"}
         known = {file.stem for file in sources} | made

@@ -31,7 +31,7 @@ class Page(Test):
 
     def test_passes(self) -> None:
         """Catches: docs/founding-documents.md refers to something that does not exist; the page lacks a
-        row for a member or a function of the founding documents."""
+        row for a struct member or a function that the founding documents name."""
         self.assertEqual(founding.check(), [])
         self.assertGreater(len(list(founding.rows(self.text))), 200)
         self.assertEqual(self.found(self.text + TABLE + GOOD), [])
@@ -70,7 +70,7 @@ class Page(Test):
         self.assertEqual(self.found(self.text + "\nSee `list`, `a.b` and `svm_range_list.list`.\n"), [])
 
     def test_missing(self) -> None:
-        """Catches: a member or a function without a row, or an empty column, is accepted."""
+        """Catches: a page without the row of a member or of a function, or with an empty cell, is accepted."""
         rows = [line for line in self.text.splitlines(keepends=True) if line.startswith("| `faulting_task` ")]
         self.only(self.text.replace(rows[0], ""), "svm_range_list.faulting_task")
         self.only(self.text.replace("`can_use_aip`", "that"), "can_use_aip")

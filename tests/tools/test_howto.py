@@ -63,8 +63,8 @@ class Pages(Test):
     """howto.steps_of(), which reads a page."""
 
     def test_steps(self) -> None:
-        """Catches: a block without "run" is run; a script or an excerpt is attached to another block; an option is
-        ignored; the indentation of a list stays in a script."""
+        """Catches: a block without the word "run" after "sh" counts as a step; a step has the script or the excerpt of
+        another step; an option is ignored; the indentation of a list stays in a script."""
         steps = howto.steps_of(PAGE)
         self.assertEqual([step.line for step in steps], [7, 20, 30])
         self.assertEqual(steps[0], howto.Step(7, "echo one\nexit 3", ("one",), 5.0, 3))
@@ -163,8 +163,8 @@ class Copies(Test):
             return [(case.outcome, case.why) for case in howto.run(log, Plan(), self.context)]
 
     def test_fill(self) -> None:
-        """Catches: the copy has an old version of a file, or a file that the checkout no longer has; builds in the copy
-        are removed; changes that a script made stay."""
+        """Catches: fill() keeps an old version of a file in the copy of the checkout, or a file that the checkout no
+        longer has; fill() removes the results of builds; fill() or reset() keeps a change that a script made."""
         self.tree.fill()
         (self.tree.tree / "build").mkdir()
         (self.tree.tree / "build/file").write_text("built\n")
@@ -196,8 +196,8 @@ class Copies(Test):
         self.assertEqual(self.page("```sh run\n")[1], ("failed", "line 1: the block has no end"))
 
     def test_limit(self) -> None:
-        """Catches: a script that hangs, or a process that a script has started, is not ended at the
-        time limit."""
+        """Catches: a script that hangs is not ended at the time limit; a process that a script has
+        started still runs after the script's end."""
         self.tree.fill()
         with mock.patch.object(limits, "measure", return_value=(1, 1)):
             status, output = self.tree.run(howto.Step(1, "sleep 1000 & echo $!; wait", seconds=0.5), self.context)

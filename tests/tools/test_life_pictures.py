@@ -10,11 +10,11 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
-# The recording has vgpu-svm-life (pid 70, PASID 9) and another process (pid 80, PASID 8). The first
-# repair covers two faults of range A. The first panel of svm-life ends when the copy is complete, and
-# the second panel begins with the munmap of B. The fault of range B comes between these two events,
-# so neither panel shows the fault. The guest's time stamps are in ns; time stamp 0 is
-# 1,000,000,000 s after 1970.
+# The recording has the program vgpu-svm-life (pid 70, PASID 9) and another process (pid 80, PASID 8).
+# The first repair covers two faults of range A. The picture svm-life has two panels: the first panel
+# ends when the copy is complete, and the second panel begins with the munmap of range B. The fault of
+# range B comes between these two events, so neither panel shows the fault. The guest's time stamps
+# are in ns; time stamp 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1
@@ -84,7 +84,7 @@ START = SECOND * SECOND  # start of the recording, in ns since 1970
 
 
 def joined(guest: str = GUEST) -> timeline.Sides:
-    """Return both sides of the recording. `guest` is the text that the guest recorded."""
+    """Return the device's and the driver's side of the recording. `guest` is the text that the guest recorded."""
     return timeline.join(Recording(DEVICE, guest, (START, 0), (START + 2 * SECOND, 2 * SECOND)))
 
 
@@ -97,8 +97,8 @@ class Life(Test):
 
     def test_marks(self) -> None:
         """Catches: an event of the process is lost, out of order, at a wrong time or on a wrong
-        lane; an event of another process, or one from the time between the two panels, is shown;
-        one repair of two faults is shown twice."""
+        lane; an event of another process, or an event between the end of the first panel and the begin
+        of the second panel, is shown; one repair of two faults is shown twice."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         creation, teardown = life.life(sides).panels
@@ -168,8 +168,8 @@ class OneFault(Test):
     """The numbers in the picture one-fault."""
 
     def test_choice(self) -> None:
-        """Catches: the picture does not show the median fault; the picture shows a fault without a
-        migration, or a fault whose service reports the serial of another fault."""
+        """Catches: the picture does not show the fault with the median latency; the picture shows a
+        fault without a migration, or a fault whose service reports the serial of another fault."""
         self.assertEqual(one_fault.one_fault(joined()).serial, 3)
         slow = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual(slow.serial, 1)
@@ -179,8 +179,8 @@ class OneFault(Test):
             one_fault.one_fault(joined(without("svm_migrate_begin")))
 
     def test_times(self) -> None:
-        """Catches: a phase of the fault begins or ends at a wrong event; the name of a track
-        differs from the track's name in Perfetto."""
+        """Catches: a phase of the fault begins or ends at a wrong event; a track has another name in
+        the picture than in Perfetto."""
         one = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual((one.received, one.migration, one.answered, one.replayed), (20.0, (50.0, 150.0), 200.0, 205.0))
         self.assertEqual((one.service, one.kib, one.access), ((21.0, 190.0), 8, "read"))

@@ -70,7 +70,8 @@ class Index(Test):
 
     def test_ours(self) -> None:
         """Catches: a patch does not apply; a patch changes another file than the index names;
-        the twenty mutants whose origin is not "hole …" do not meet their quotas."""
+        the mutants that measure a pass (origin not "hole …") are not twenty, or do not have the
+        required shares of origins, sides and kinds."""
         listed = mutants.load()
         ranked = [one for one in listed if not one.origin.startswith("hole ")]
         self.assertEqual(len(ranked), 20)
@@ -148,8 +149,8 @@ class Suites(Test):
         )
 
     def test_first_failure(self) -> None:
-        """Catches: a case other than the first failed one is reported; a failure is reported although the report has
-        none, is missing or is malformed."""
+        """Catches: first_failure() returns another case than the first failed case; first_failure() returns a case
+        although the report has no failed case, is missing or is malformed."""
         with tempfile.TemporaryDirectory() as name:
             report = Path(name) / "a.xml"
             self.assertEqual(mutants.first_failure(report), "")
@@ -219,7 +220,7 @@ class Trials(Test):
                 self.assertEqual(tree.called[-1], "reset")
 
     def test_no_report(self) -> None:
-        """Catches: a suite that wrote no report gives a verdict."""
+        """Catches: a mutant gets a verdict although a suite wrote no report."""
         with self.trial(fuzz_model="broken") as (trial, tree, store):
             with self.assertRaisesRegex(Failure, "fuzz-model did not run on mutant one"):
                 trial.run()
@@ -241,7 +242,7 @@ class Trials(Test):
 
     def test_kept_for(self) -> None:
         """Catches: a verdict is used for another patch or commit; the full pass repeats a mutant that the basic pass
-        has caught; the full pass counts a mutant as survived because the mutant survived the basic pass."""
+        has caught; a mutant that survived the basic pass counts as survived for the full pass, too."""
         with self.trial(qtest="a case") as (trial, _, store):
             trial.run()
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "caught")

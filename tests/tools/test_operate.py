@@ -190,6 +190,7 @@ class Operator(GuestTest):
         self.assertEqual((fault.process, fault.thread, fault.name), ("gpu1", "of no queue", "fault 0x5000 read"), said)
 
     def state(self, event: str = "vgpu_inject ") -> str:
-        """Return the line about an event in the list that ./vgpu trace prints."""
+        """Return the line that begins with `event` in the output of ./vgpu trace: the event's name, and "on" or
+        "off"."""
         lines = self.vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
         return "".join(line for line in lines if line.startswith(event))

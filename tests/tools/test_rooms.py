@@ -48,7 +48,6 @@ class Small(Test):
         return wrong
 
     def only(self, wrong: list[str], *words: str) -> None:
-        """Check that there is exactly one violation and that its message contains `words`."""
         self.assertEqual(len(wrong), 1, wrong)
         for word in words:
             self.assertIn(word, wrong[0])
@@ -80,8 +79,8 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
 
     def test_faces(self) -> None:
-        """Catches: the check accepts an include of a private header, of a header that is not in the `face` line, or of
-        a .c file; the check refuses an include of a header in the `face` line."""
+        """Catches: the check accepts an include of a .c file, of a private header (if the room has no `face` line), or
+        of a header that the `face` line lacks; the check refuses a header that the `face` line has."""
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
         listed = f"{HEAD}face low:\n low_priv.h\n"
@@ -93,8 +92,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
 
     def test_circles(self) -> None:
-        """Catches: the check accepts lines of rooms.txt that form a circle of rooms; the check accepts a circle of
-        includes if the rooms in the circle may use all rooms ("*")."""
+        """Catches: the check accepts a circle of rooms that the lines of rooms.txt allow; the check accepts a circle of
+        rooms in the includes if the lines of these rooms allow all rooms ("*")."""
         self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
         uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
         self.only(
@@ -143,8 +142,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """Catches: a file belongs to a room although a room with a longer folder name contains
-        the file; "x/*" applies to a folder that has a separate line; the check accepts a file without
+        """Catches: a file in the folders of two rooms belongs to the room with the shorter path;
+        "x/*" applies to a folder that has a separate line; the check accepts a file without
         a room, an ambiguous include, or an include from include/vgpu into a room."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
@@ -159,8 +158,9 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"include/vgpu/x.h": include("../../d/low/low.h")}), "include/vgpu/x.h:1: ")
 
     def test_declarations(self) -> None:
-        """Catches: a prototype or an extern declaration in a .c file is accepted, although it
-        hides a use of another room; a static declaration is refused."""
+        """Catches: a prototype or an extern declaration in a .c file is accepted; a static declaration
+        is refused. (With a prototype, a file could use another room without an include, and the check
+        of includes would not find this use.)"""
         for line in (
             "int f(void);",
             "struct x *f(int a,\n\tint b);",
@@ -182,7 +182,7 @@ class Small(Test):
         self.assertEqual(self.found(HEAD, C, {"d/low/low.c": fine, "d/low/low.h": "extern int x;\nint f(void);"}), [])
 
     def test_sizes(self) -> None:
-        """Catches: a large file or folder is not listed; a large file or folder fails the check."""
+        """Catches: a large file or folder is not in the list of sizes; a large file or folder counts as a violation."""
         large = {"d/low/low.h": "\n" * 301, "d/mid/mid.c": "\n" * 601, **{f"d/top/{n}.c": "" for n in range(25)}}
         self.assertEqual(self.found(HEAD, C, large), [])
         self.assertEqual([size.partition(":")[0] for size in self.sizes], ["d/low/low.h", "d/mid/mid.c", "d/top"])
@@ -257,7 +257,8 @@ class Here(Test):
             return rooms.check(Path(folder), self.files)[0]
 
     def caught(self, file: str, line: str, target: str) -> None:
-        """Check that the added line, which uses `target`, is the only violation."""
+        """Check that `line`, added to `file`, is the only violation. `target` is the file that `line` includes or
+        imports."""
         wrong = self.with_line(file, line)
         self.assertEqual(len(wrong), 1, wrong)
         self.assertIn(f"{file}:", wrong[0])
@@ -280,9 +281,9 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """Catches: the path through the device in docs/tree.md names a file that does not exist;
-        the path through the driver in docs/driver.md names a file or a function that does not
-        exist."""
+        """Catches: the path of a packet or of a fault through the device's folders, in docs/tree.md,
+        names a file that does not exist; a path through the driver's folders, in docs/driver.md,
+        names a file or a function that does not exist."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)
@@ -337,7 +338,8 @@ class Here(Test):
         self.caught(self.named("pci-test.c", "qemu-device/tests"), line, target)
 
     def test_tool_upwards(self) -> None:
-        """Catches: an upward import in a tool is accepted, at the top or in a function."""
+        """Catches: an import of a higher room (testing) in a lower room (base) is accepted, at the top of the file or
+        in a function."""
         file, target = self.named("errors.py", "tools/vgpu_tools"), "tools/vgpu_tools/testing/run.py"
         self.caught(file, "from vgpu_tools.testing import run", target)
         self.caught(file, "\n\ndef late() -> None:\n    from vgpu_tools.testing.run import run_changed", target)

@@ -88,8 +88,8 @@ while True:
     elif chr(kind) == "D":
         print("dumped", flush=True)
 """
-# A launcher that runs this program in place of QEMU. Arguments: the folder of runs, the program, then the words of
-# ./vgpu.
+# A launcher that runs the program above in place of QEMU. Arguments: the folder of runs, the text of that program, then
+# the words of ./vgpu.
 LAUNCHER = """
 import sys
 from pathlib import Path
@@ -152,7 +152,8 @@ class Runs(Scripted):
     """A run from its start to its end."""
 
     def result(self, *words: str, timeout: float = 0) -> Result:
-        """Run a command to its end. Check that no process, lock or descriptor of the run is left."""
+        """Run a command to its end, and return the result. Check that no process, lock or descriptor of the run is
+        left."""
         before = set(os.listdir("/proc/self/fd"))
         run = Run(self.guest, words, Streams(self.output.extend, self.output.extend), timeout)
         result = run.execute()
@@ -162,7 +163,7 @@ class Runs(Scripted):
         return result
 
     def failed(self, result: Result) -> str:
-        """Return the reason of the failure in the run's folder; empty if the run did not fail."""
+        """Return the reason of the failure, read from the run's folder; empty if the run did not fail."""
         file = result.folder / run_folder.FAILED
         return file.read_text() if file.exists() else ""
 
@@ -257,7 +258,7 @@ class Runs(Scripted):
         self.assertEqual((run.running.folder / run_folder.FAILED).read_text(), "not saved\n")
 
     def test_stopped_in_dump(self) -> None:
-        """Catches: stop() waits for the end of the task dump; backtraces are taken after stop()."""
+        """Catches: stop() waits for the end of the task dump; backtraces are taken although stop() was called."""
         with mock.patch.object(launch, "DUMP_SECONDS", SECONDS):
             run = Run(self.guest, ["out x"], Streams(self.output.extend))
 
@@ -287,8 +288,8 @@ class Signals(Scripted):
     """A launcher that a signal ends."""
 
     def start(self) -> tuple["subprocess.Popen[str]", int]:
-        """Start ./vgpu run with a command that does not end. Return the launcher, and the pid of the program in place
-        of QEMU."""
+        """Start ./vgpu run with a command that does not end. Return the launcher, and the pid of the program that
+        runs in place of QEMU."""
         words = ["run", "--timeout", "0", "--", "pid"]
         launcher = subprocess.Popen(
             [sys.executable, "-c", LAUNCHER, str(self.runs), QEMU, *words],
@@ -318,8 +319,8 @@ class Signals(Scripted):
             self.assertEqual(list(self.runs.iterdir()), [])
 
     def test_given_up(self) -> None:
-        """Catches: SIGUSR1 does not end the run like a timeout; the signal handler deadlocks on a lock that the
-        interrupted thread holds."""
+        """Catches: SIGUSR1 does not end the run, or ends the run in another way than the timeout does; the signal
+        handler deadlocks on a lock that the interrupted thread holds."""
         launcher, _ = self.start()
         for _ in range(10):
             launcher.send_signal(signal.SIGUSR1)
@@ -392,7 +393,8 @@ class InSuites(Scripted):
         self.assertIn("did not end", (folder / run_folder.FAILED).read_text())
 
     def test_refused(self) -> None:
-        """Catches: an OSError of one guest (such as a full disk) ends the suite, so that its results are lost."""
+        """Catches: an OSError at the start of one guest ("Permission denied", a full disk) ends the suite, so that the
+        suite's results are lost."""
         with mock.patch.object(self, "command", return_value=[str(self.runs)]):
             ((name, outcome, gist),) = self.in_guest("exit 0")
         self.assertEqual((name, outcome, gist), ("a", "failed", f"vgpu: {self.runs}: Permission denied"))

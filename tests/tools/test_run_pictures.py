@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests ./vgpu pictures with the text of a recording. Catches: a picture shows a number that the
-run did not have. No test boots a guest or draws."""
+"""Tests the command ./vgpu pictures: the numbers of the pictures, computed from the text of a recording.
+Catches: a picture shows a number that the run did not have. No test boots a guest or draws a picture."""
 
 import json
 import tempfile
@@ -15,9 +15,9 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import figures, runs, timeline
 from vgpu_tools.trace.record import Recording
 
-# Four faults: the service of the first fault migrates memory; the second fault is replayed before
-# its service ends; the third fault is replayed before the driver receives it; the fourth fault is
-# denied. The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
+# Four faults. The service of the first fault migrates memory. The second fault is replayed before the
+# end of the service of this fault. The third fault is replayed before the driver receives this fault.
+# The fourth fault is denied. The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
 7@1000000001.000001:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
@@ -90,13 +90,13 @@ START = SECOND * SECOND  # start of the recording, in ns since 1970
 
 
 def joined(guest: str = GUEST) -> timeline.Sides:
-    """Return both sides of the recording. `guest` is the text that the guest recorded."""
+    """Return the device's and the driver's side of the recording. `guest` is the text that the guest recorded."""
     return timeline.join(Recording(DEVICE, guest, (START, 0), (START + 2 * SECOND, 2 * SECOND)))
 
 
 def rows() -> list[tuple[int, str]]:
-    """Return the demo's rows each with its time of arrival in ns since 1970. The rows of the last
-    two steps arrive at the same time."""
+    """Return the demo's rows, each with its time of arrival in ns since 1970. The rows of the last
+    two steps (3.1 and 3.2) arrive at the same time."""
     at = {"1.1": 999_000, "3.1": 1_000_437, "3.2": 1_000_437}
     return [(START + at.get(line[2:5], 0) * 1000, line) for line in ROWS.splitlines()]
 
@@ -125,8 +125,9 @@ class Numbers(Test):
         self.assertIn("4 left out", found.text)
 
     def test_pressure(self) -> None:
-        """Catches: a fault or a move is in a wrong bin, or has a wrong unit; a first placement or a failed migration
-        counts as a move; a change of the memory in use is lost when repeated samples are dropped."""
+        """Catches: a fault or a move is counted in a wrong bin; a rate has a wrong unit (faults per ms and MiB per ms
+        are right); a first placement or a failed migration counts as a move; a change of the memory in use is lost when
+        repeated samples are dropped."""
         found = figures.pressure(joined())
         self.assertEqual([(one.title, one.begin, one.end) for one in found.phases], [
             ("first, of two", 0.0, 1.25), ("second", 1.25, 4.0),
@@ -145,7 +146,7 @@ class Numbers(Test):
         self.assertEqual((memory.vram, memory.gtt), ([1.0, 1.0, 2.0], [0.0, 0.0, 1.0]))
 
     def test_bins(self) -> None:
-        """Catches: the bins of a long run are too many, or their values are not per ms."""
+        """Catches: a long run has more than figures.BINS bins; the value of a bin wider than 1 ms is not per ms."""
         end = "1003000000: tracing_mark_write: vgpu phase end"
         found = figures.pressure(joined(GUEST.replace(end, end.replace("1003", "1699"))))
         self.assertEqual((found.bin_ms, len(found.rates["faults"])), (5, 140))
@@ -185,7 +186,7 @@ class Numbers(Test):
             figures.latency([])
 
     def test_lines(self) -> None:
-        """Catches: a line, or a character, that arrives in two pieces is broken."""
+        """Catches: a line or a character that arrives in two pieces is not put together again."""
         lines = runs.Lines()
         for data in (b"a\nb", b"c \xe2\x94", b"\x82\nd"):
             lines(data)
@@ -197,8 +198,9 @@ class Drawing(Test):
     """The parts of the drawing that do not need matplotlib."""
 
     def test_axis(self) -> None:
-        """Catches: time runs backwards on the demo's axis; a bar outside of all steps is drawn at an edge; bars that
-        touch are drawn one by one; the memory in use is unknown at the start or the end."""
+        """Catches: time runs backwards on the demo's axis; a bar before the first step or after the last step is drawn
+        at an end of the axis (such a bar must be left out); bars that touch are drawn one by one; the memory in use
+        is not known at the start or at the end of the axis."""
         steps: list[dict[str, Any]] = [
             {"name": "1.1", "begin": 0.0, "end": 1.0},
             {"name": "1.2", "begin": 1.0, "end": 401.0},

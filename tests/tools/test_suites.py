@@ -80,8 +80,8 @@ class Changed(Test):
                 )
 
     def test_groups(self) -> None:
-        """Catches: "\\1" in a rule is not replaced by the group of the expression; a test is left out although one of
-        several changed files selects this test."""
+        """Catches: "\\1" in a rule is not replaced by the text that the first group of the rule's expression matched; a
+        test is left out although one of several changed files selects this test."""
         choice = changed.choose(
             changed.load(), ["guest-rootfs/programs/tests/render/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )
@@ -104,7 +104,8 @@ class Changed(Test):
             changed.choose(changed.load('[[rule]]\npaths = ["a"]\n'), ["b"])
 
     def test_files(self) -> None:
-        """Catches: --changed or --since misses a changed, an untracked or a committed file; an unknown commit is
+        """Catches: --changed or --since misses a changed or an untracked file; --since misses a file that was committed
+        since then; --changed without any change does not select the last commit's files; an unknown commit is
         accepted."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
@@ -128,7 +129,7 @@ class Changed(Test):
 
 
 class Passes(Test):
-    """The suites and programs of a pass."""
+    """The suites and programs of a pass (basic, full or long)."""
 
     def test_levels(self) -> None:
         """Catches: a pass lacks a suite that a smaller pass has; a suite that the user named is left out; an unknown
@@ -142,7 +143,7 @@ class Passes(Test):
 
     def test_stages(self) -> None:
         """Catches: suites run at the same time although their values of `beside` differ or are
-        empty."""
+        empty. (Only suites with the same value, which is not empty, may do so.)"""
         suites = [
             Suite(name, list, lambda *_: [], beside=beside)
             for name, beside in zip("abcde", ["", "x", "x", "", "y"], strict=True)
@@ -157,7 +158,7 @@ class Passes(Test):
             self.assertTrue(guest_tests.basic_list(flavour))
 
     def test_restricted(self) -> None:
-        """Catches: a guest without a selected program is started; an unknown program is ignored."""
+        """Catches: a guest is started although none of its programs is selected; an unknown program is ignored."""
         chosen = guest_tests.listed("release", Plan(FULL, programs=frozenset({"vgpu-test-svm"})))
         self.assertEqual({program for guest in chosen for program in guest.programs}, {"vgpu-test-svm"})
         with self.assertRaisesRegex(Failure, "nonsense"):
@@ -202,7 +203,7 @@ class Passes(Test):
         self.assertEqual(next((case.name, case.outcome) for case in found[0][1]), ("a: x", "failed"))
 
     def test_left_out(self) -> None:
-        """Catches: the shell changes the name of a case if the name contains quotes or blanks."""
+        """Catches: the shell changes the name of a case to leave out if the name contains quotes or blanks."""
         guest = guest_tests.Listed(["echo"], [], {"echo": ["it's", "b c"]})
         script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
         said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
@@ -213,13 +214,14 @@ class Time(Test):
     """Time limits, budgets of suites, and durations of cases."""
 
     def test_seconds(self) -> None:
-        """Catches: the time of a case is not read, or is read from a diagnostic line."""
+        """Catches: the time of a case is not read from a line such as "# 1.500 s", or is read from another diagnostic
+        line, such as "# took 3 s"."""
         cases = parse("1..2\nok 1 - a\n# 1.500 s\n# took 3 s\nnot ok 2 - b\n# 0.250 s\n")
         self.assertEqual([case.seconds for case in cases], [1.5, 0.25])
 
     def test_limit(self) -> None:
-        """Catches: a limit is not scaled by the host's speed; a limit counts as reached before the speed is measured
-        again."""
+        """Catches: a limit is not scaled by the host's speed; reached() returns True without a new measurement of the
+        speed."""
         with (
             mock.patch.object(limits, "scale_of", side_effect=[1.0, 3.0, 3.0]) as measured,
             mock.patch.object(limits, "measure", return_value=(1, 1)),
@@ -263,7 +265,8 @@ class Reports(Test):
     """The texts that report the results of cases and suites."""
 
     def test_gist(self) -> None:
-        """Catches: the gist of a failure is not the sentence about the guest; `why` lacks the guest's errors."""
+        """Catches: the gist of a failed case is not the `sentence` that says how the guest failed; `why` lacks the
+        `errors` that the guest's programs printed."""
         ran = guest_tests.Ran(124, errors="# noise\n", sentence="the command did not end; console log: x")
         (case, _) = guest_tests.cases_of(["a"], ran)
         self.assertEqual(report.gist(case), "vgpu: the command did not end; console log: x")
@@ -350,8 +353,8 @@ class Reports(Test):
             self.assertEqual(suites.run([], Plan(), environment.NOTHING_SET).count("passed"), 1)
 
     def test_warning(self) -> None:
-        """Catches: the budget is applied to another pass than the basic one, or to a part of a suite; a slow suite
-        gives no warning."""
+        """Catches: a suite's budget (a time) is applied to another pass than the basic pass, or to a part of the suite;
+        a suite over its budget gives no warning."""
         name = next(iter(budget.load().seconds))
         outcome = Outcome(Suite(name, list, lambda *_: []), [], 1e6)
         self.assertIn(name, report.warning(outcome, Plan(), 1.0))

@@ -79,7 +79,6 @@ class Converter(Test):
     """Recorded text, converted to a file and read back."""
 
     def convert(self, device: str = DEVICE, guest: str = GUEST) -> tuple[timeline.Outcome, list[Slice]]:
-        """Convert a recording. Return the outcome, and the slices of the file."""
         start, end = (SECOND * SECOND, 0), (SECOND * SECOND + 2 * SECOND, 2 * SECOND)
         outcome = timeline.make(Recording(device, guest, start, end))
         path = Path(self.workdir) / "trace"
@@ -87,7 +86,7 @@ class Converter(Test):
         return outcome, perfetto.read(path)
 
     def test_faults(self) -> None:
-        """Catches: a fault is lost, repeated, on a wrong track, or joined to a wrong service."""
+        """Catches: a fault is lost, repeated, on a wrong track, or joined to the service of another fault."""
         outcome, found = self.convert()
         self.assertEqual(outcome.doubts, [])
         faults = [piece for piece in found if piece.category == "fault"]
@@ -112,8 +111,8 @@ class Converter(Test):
         self.assertEqual([piece.thread for piece in services], ["gpu0 fault worker", "gpu1 fault worker"])
 
     def test_same(self) -> None:
-        """Catches: the faults of two devices are exchanged if they have the same serial, page and VMID at the same
-        time."""
+        """Catches: a fault of one device is joined to the service of the other device's fault if both faults have the
+        same serial, page, VMID and time."""
         device = DEVICE.replace("1000000001.5000", "1000000001.0001")
         guest = GUEST.replace(" 15000", " 10001").replace("ts=150000000", "ts=100000000")
         outcome, found = self.convert(device=device, guest=guest)
@@ -142,13 +141,13 @@ class Converter(Test):
         )
 
     def test_clock(self) -> None:
-        """Catches: the offset between the clocks is wrong; `doubts` stays empty although the events contradict every
-        offset."""
+        """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
+        offset fits all events."""
         outcome, found = self.convert()
         # The events give a lower and an upper bound of the offset. The code takes the upper bound, as if
-        # the fastest acknowledgement took no time. With the lower bound, the fastest fault would reach
-        # the driver in no time. With the upper bound, this fault (serial 2) takes 15 us. The distance
-        # between the bounds is therefore 15 us.
+        # the fastest acknowledgement took no time. With this bound, the fastest fault (serial 2 of gpu0)
+        # takes 15 us to the driver. With the lower bound, the same fault would take no time. So the
+        # distance between the bounds, `clock_ns`, is 15 us.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
@@ -156,8 +155,8 @@ class Converter(Test):
         self.assertIn("more than causes allow", self.convert(guest=late)[0].doubts[0])
 
     def test_doubts(self) -> None:
-        """Catches: no doubt is reported for lost events, a wrong count of faults, a recording
-        without the driver's events, or a replay before the service of its fault."""
+        """Catches: `doubts` lacks one of these inconsistencies: lost events; a wrong count of faults; a
+        recording without the driver's events; a replay before the service of its fault."""
         self.assertIn("no room for 7", self.convert(guest=GUEST.replace("overrun: 0", "overrun: 7"))[0].doubts[0])
         counted = self.convert(guest=GUEST.replace("faults_noretry 1", "faults_noretry 2"))[0].doubts
         self.assertIn("counted 5 faults, their trace has 4", counted[0])

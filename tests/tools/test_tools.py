@@ -76,7 +76,7 @@ class Tap(Test):
 
 
 class Errors(Test):
-    """Messages of ./vgpu about errors of the machine."""
+    """Messages of ./vgpu about errors of the host, such as a full disk."""
 
     def call(self, error: OSError) -> str:
         """Run a command that raises this error; return its standard error."""
@@ -98,7 +98,7 @@ class Errors(Test):
         self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
 
     def test_ours(self) -> None:
-        """Catches: an OSError that is a bug of the tools is reported without a traceback."""
+        """Catches: an OSError that shows a bug of the tools is reported without a traceback."""
         with self.assertRaises(FileNotFoundError):
             self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
 
@@ -175,7 +175,7 @@ class Console(Test):
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
 
     def test_out_of_memory(self) -> None:
-        """Catches: an OOM kill is missed, or counts as a report."""
+        """Catches: an OOM kill is missed, or counts as a report of one of the kernel's checkers."""
         watcher = self.watch(
             "Out of memory: Killed process 66 (sh) total-vm:2304kB", "Out of memory: Killed process 7 (x)"
         )
@@ -183,8 +183,8 @@ class Console(Test):
         self.assertIn("process 66 (sh)", watcher.killed)
 
     def test_excerpt(self) -> None:
-        """Catches: the excerpt does not start at the first report; the excerpt of a log without a report is not the
-        log's end."""
+        """Catches: the excerpt of a log with a report does not start at the first report; the excerpt of a log without
+        a report does not consist of the log's last lines."""
         lines = [f"[    {number}.000000] line {number}" for number in range(9)]
         self.assertEqual(excerpt("\n".join(lines).encode(), 2), lines[7:])
         lines[3] = "[    3.000000] BUG: KASAN: out-of-bounds in x"
@@ -274,7 +274,7 @@ class Bench(Test):
 
 
 class Builds(Test):
-    """Fingerprints, which decide whether a build step runs, and copies of sources."""
+    """Copies of sources, and the fingerprints that decide whether a build step runs."""
 
     def test_fingerprint(self) -> None:
         """Catches: a folder keeps its fingerprint after a file, a name or a mode changed; an object file changes the
@@ -367,8 +367,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """Catches: a test is chosen although AMD's filter or the user's filter excludes it; a test
-        listed in kfdtest.BESIDES is left out."""
+        """Catches: a test is chosen although the user's filter or AMD's filter excludes the test; a
+        test in kfdtest.BESIDES is left out because AMD's filter excludes this test."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])
@@ -377,8 +377,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.choose(names, amds, "A.*:X/*-*Three*"), ["A.One"])
 
     def test_classes(self) -> None:
-        """Catches: a test does not get the class of the first matching pattern; the parameter at the end of a test's
-        name takes part in the match."""
+        """Catches: a test gets another class than that of the first matching pattern; the parameter at the end of a
+        test's name takes part in the match."""
         rows = kfdtest.classes()
         for name, kind in (
             ("KFDSVMRangeTest.MigrateTest/1", "B"),

@@ -63,7 +63,8 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def inherited_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a child process: this process's variables, with `extra` added."""
+    """Return the environment for a child process that gets all variables of this process, also those
+    that clean_environment() leaves out. A variable in `extra` replaces this process's value."""
     return {**os.environ, **(extra or {})}
 
 

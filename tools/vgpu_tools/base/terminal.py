@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 
 
 def size() -> tuple[int, int]:
-    """Return the numbers of rows and columns of the terminal; 24 and 80 if there is no terminal."""
+    """Return (rows, columns) of the terminal at standard input, output or error; (24, 80) if none of
+    them is a terminal."""
     for descriptor in (0, 1, 2):
         with contextlib.suppress(OSError):
             columns, rows = os.get_terminal_size(descriptor)

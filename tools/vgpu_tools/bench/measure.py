@@ -146,7 +146,6 @@ def in_guest(samples: Samples, words: Sequence[str], command: Sequence[str], env
 
 
 def reduce(samples: Samples) -> Results:
-    """Reduce the samples of each key to median, minimum, maximum and number."""
     return {
         key: Result(key.name, key.bytes, key.unit, statistics.median(got), min(got), max(got), len(got))
         for key, got in samples.items()

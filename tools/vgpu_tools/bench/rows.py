@@ -37,9 +37,11 @@ Results = dict[Key, Result]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: the result of `key`. The result of `against` is the reference. `bar`
-    is the goal for the ratio of result and reference, `absolute_bar` the goal for the result
-    itself, in the result's unit."""
+    """A row of the table. It shows the result of `key`. The reference is the result of `against`.
+
+    `bar` is the goal for the ratio of result and reference. `absolute_bar` is the goal for the
+    result itself, in the result's unit. With `lower_is_better`, a goal is an upper limit.
+    """
 
     label: str
     key: Key
@@ -130,8 +132,9 @@ def copy_rows(results: Results) -> Iterable[Row]:
 
 
 def device_rows() -> Iterable[Row]:
-    """Yield the rows of the device without a guest. The reference of the device's copies is the
-    memcpy that vgpu-kfd-bench runs between these copies."""
+    """Yield the rows on the device that vgpu-kfd-bench measures without a guest. The rows on the
+    device's copies have a reference: the host's memcpy. vgpu-kfd-bench takes samples of the copies
+    and of the memcpy in turn."""
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
         ("device-copy-big", "device: copy in VRAM, 2 MiB leaves", 0.9),
@@ -164,7 +167,8 @@ def svm_rows() -> Iterable[Row]:
         few = Key(f"svm-{what}-1000", 0, "us")
         yield Row(f"{label}, N = 1,000", few)
         for ranges in (10_000, 100_000, 1_000_000):
-            # The bar lets the cost grow as log(N): log(1,000,000) / log(1,000) = 2.
+            # The bar is the highest accepted ratio to the time for N = 1,000. It lets the time grow
+            # as log(N): log(1,000,000) / log(1,000) = 2.
             bar = 2 if ranges == 1_000_000 else None
             key = Key(f"svm-{what}-{ranges}", 0, "us")
             yield Row(f"{label}, N = {ranges:,}", key, few, "N = 1,000", bar=bar, lower_is_better=True)
@@ -209,7 +213,7 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Yield the rows of KFD's calls and of ROCr's copies. Each reference is from the same guest:
+    """Yield the rows of KFD's calls and of ROCr's copies. Each reference is measured in the same guest:
 
     - row of a BO or an event: similar work without KFD
     - row of the slowest process: the mean of all processes

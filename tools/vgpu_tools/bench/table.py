@@ -24,7 +24,8 @@ def number(value: float) -> str:
 
 
 def judge(row: Row, result: Result, ratio: float | None) -> str:
-    """Return the text of the last column: the bar, and whether the result reaches the bar."""
+    """Return the text of the last column: the row's goal (`bar` or `absolute_bar`), and whether the
+    result meets the goal."""
     if row.bar is not None and ratio is not None:
         met = ratio <= row.bar if row.lower_is_better else ratio >= row.bar
         text = f"{'≤' if row.lower_is_better else '≥'} {row.bar:g} x"

@@ -3,5 +3,5 @@
 
 This package imports only base. The module `steps` defines a step, its key and its stamp. `sources`
 fetches source trees and adds the device and the driver to them; `qemu` and `kernel` build these
-trees; `rootfs` (mini) and `rocm` make the root file systems.
+trees; `rootfs` makes the root file system "mini", and `rocm` makes the root file system "rocm".
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes a read-only EROFS image: no compression, no data that several files share, and all files
-belong to root.
+"""Writes a read-only EROFS image. The image is not compressed, files share no data blocks, and all
+files belong to root.
 
 Layout: superblock in block 0, then the inodes (32 bytes each, the root folder's first), then the data of each inode in
 whole blocks. An inode's number (nid) is its offset in the image in units of 32 bytes.

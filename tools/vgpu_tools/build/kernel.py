@@ -2,8 +2,8 @@
 """Builds the guest's kernel in its flavours (FLAVOURS), and the driver as a module of this kernel.
 
 The image and the driver are two steps: a change of the driver builds only the driver. A marker in the cached build tree
-records the inputs of the last complete build, so that a fresh checkout with a warm cache takes the image without
-running kbuild.
+records the inputs of the last complete build. A fresh checkout with the same inputs copies the image from the build
+tree without running kbuild.
 """
 
 import re
@@ -44,10 +44,11 @@ def image(flavour: str) -> Path:
 
 
 def bzimage(flavour: str) -> Path:
-    """Return the kernel as a bzImage, which boots by the firmware's protocol.
+    """Return the kernel as a bzImage, which the firmware loads. A guest needs it for suspend-to-RAM.
 
     QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset,
-    at which an ELF kernel would overwrite the sleeping kernel.
+    at which an ELF kernel would overwrite the sleeping kernel. The firmware loads a bzImage only
+    when the guest boots, not at a wake-up.
     """
     return folder(flavour) / "bzImage"
 

@@ -36,17 +36,17 @@ def flags(variant: str) -> list[str]:
 
 
 def folder(variant: str) -> Path:
-    """Return the folder of the finished binaries of a variant."""
+    """Return the folder in the checkout's build folder to which the steps copy a variant's binaries."""
     return BUILD / ("qemu" if variant == "release" else f"qemu-{variant}")
 
 
 def binary(variant: str = "release") -> Path:
-    """Return the path of the finished QEMU binary of a variant."""
+    """Return the path to which the step build() copies QEMU's binary."""
     return folder(variant) / BINARY
 
 
 def qtest(variant: str = "release") -> Path:
-    """Return the path of the device's qtest program."""
+    """Return the path to which the step build_qtest() copies the device's qtest program."""
     return folder(variant) / Path(QTEST).name
 
 
@@ -100,7 +100,7 @@ def tree(variant: str = "release") -> Path:
 
 
 def build(variant: str = "release") -> Step:
-    """Return the step that builds the emulator of a variant."""
+    """Return the step that builds QEMU. Raises Failure if `variant` is not one of VARIANTS."""
     return _step(variant, f"qemu-{variant}", "QEMU", BINARY, binary(variant), _needs(variant))
 
 
@@ -110,7 +110,8 @@ def build_qtest(variant: str = "release") -> Step:
 
 
 def build_bench() -> Step:
-    """Return the step that builds the device's benchmark program, after QEMU."""
+    """Return the step that builds vgpu-kfd-bench, the device's benchmark program. The step runs after
+    the step that builds QEMU's release variant."""
     return _step("release", "qemu-bench", "benchmark of the device", BENCH, bench(), [build("release")])
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes the rocm root file system: Debian with its packages of the ROCm user space, and AMD's
-kfdtest.
+"""Makes the rocm root file system: Debian with Debian's packages of the ROCm user space, AMD's
+kfdtest, and vgpu-test-rocr.
 
 The image is read-only; the guest mounts a writable layer in memory over it (guest-rootfs/mini/init). mmdebstrap, which
 does not need root, unpacks Debian, runs hooks, and removes the unpacked folder. The hooks run commands in the new
@@ -19,8 +19,8 @@ from vgpu_tools.build.versions import pins
 
 ROCM = ROOTFS / "rocm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
-# Matches the files in the file systems that are mounted in the new system while hooks run. The
-# image leaves out these files.
+# Matches the files in proc, sys and dev, which the image leaves out. File systems are mounted on
+# these folders of the new system while hooks run.
 MOUNTED = "^(proc|sys|dev)/.+"
 TARGET = "/usr/local/lib/kfdtest"
 
@@ -29,8 +29,8 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
     """Return a step that builds a program in a chroot of the guest's Debian release. The chroot has the
     packages under `tools` in the program's section of configs/versions.toml.
 
-    `hooks` returns the shell commands that `_debian()` runs. The commands copy `outputs` to the step's folder. The step
-    then removes all other files from this folder.
+    `hooks` is a function that returns the shell commands for `_debian()`. The commands copy `outputs` to the step's
+    folder. After the commands, the step removes all other files from this folder.
     """
     pin = pins()[name]
     folder = SOURCES / name
@@ -90,7 +90,7 @@ def image() -> Path:
 
 
 def build() -> Step:
-    """Return the step that makes the image, after kfdtest and vgpu-test-rocr."""
+    """Return the step that makes the image. The steps that build kfdtest and vgpu-test-rocr run first."""
     test = kfdtest()
     ours = rocr()
 
@@ -114,8 +114,8 @@ def build() -> Step:
 
 
 def _debian(job: Job, packages: Sequence[str], hooks: Sequence[str]) -> None:
-    """Unpack a small Debian with `packages`, run the shell commands `hooks` on the host ("$1" is the folder of the
-    Debian), and remove the folder."""
+    """Unpack a small Debian with `packages`, run the shell commands `hooks` on the host, and remove the folder of the
+    Debian. In a hook, "$1" is this folder. Hooks have to copy results out of the folder."""
     suite = pins()["debian"]["suite"]
     listing = apt.APT / "binary.list"
     lines = (apt.APT / "sources.list").read_text().splitlines(keepends=True)

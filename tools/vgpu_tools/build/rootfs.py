@@ -2,9 +2,9 @@
 """Makes the mini root file system: an initramfs of busybox, the modules, the agent and the guest
 programs.
 
-A guest that is saved before it loads the driver has the file system in two parts. The first part,
-an initramfs without modules and programs, is in the snapshot. The second part, a read-only disk
-with modules and programs, is not in the snapshot.
+A guest that starts from a snapshot has the file system in two parts. The first part, an initramfs
+without modules and programs, is in the snapshot. The second part, a read-only disk with modules and
+programs, is not in the snapshot. So a change of the driver or of a program needs no new snapshot.
 """
 
 import os
@@ -35,15 +35,15 @@ def base(flavour: str) -> Path:
 
 
 def disk(flavour: str) -> Path:
-    """Return the file system with the modules and programs that base() lacks."""
+    """Return the path of the disk image with the modules and programs that base() lacks."""
     return BUILD / f"rootfs-disk-{flavour}.erofs"
 
 
 class Archive:
     """A cpio archive in the "newc" format that the kernel unpacks; all files belong to root.
 
-    The archive is not compressed, because an emulated CPU would take longer to decompress an
-    archive than the host takes to read a larger one.
+    The archive is not compressed. An emulated CPU would take longer to decompress an archive than
+    the host takes to read the uncompressed archive, which is larger.
     """
 
     def __init__(self, file: Path) -> None:
@@ -104,7 +104,8 @@ def libraries(binaries: Iterable[Path]) -> set[Path]:
 
 
 def programs() -> Step:
-    """Return the step that builds the guest programs."""
+    """Return the step that builds the guest programs in PROGRAMS_OUT. It needs the user-space headers
+    of the release kernel."""
 
     def make(job: Job) -> None:
         PROGRAMS_OUT.mkdir(parents=True, exist_ok=True)
@@ -118,8 +119,8 @@ def programs() -> Step:
 
 
 def agent() -> tuple[Step, Path]:
-    """Return the step that builds the agent, which runs the launcher's commands in the guest,
-    and the path of the binary."""
+    """Return two values: the step that builds the agent, and the path of the agent's binary. The agent
+    runs the launcher's commands in the guest."""
     binary = BUILD / "agent"
 
     def make(job: Job) -> None:
@@ -145,8 +146,8 @@ def build(flavour: str) -> Step:
 
 
 def build_split(flavour: str) -> Step:
-    """Return the step that makes the initramfs and the disk of a guest that is saved before it
-    loads the driver."""
+    """Return the step that makes the file system in two parts, for guests that start from a snapshot:
+    the initramfs base() and the disk disk()."""
 
     def make(job: Job) -> None:
         new = base(flavour).with_suffix(".new")
@@ -200,7 +201,6 @@ def _put_base(archive: Archive) -> None:
 
 
 def _put_programs(target: Archive | erofs.Image, flavour: str) -> None:
-    """Add the guest programs and the kernel's modules."""
     for path in _made_programs():
         target.file(f"usr/bin/{path.name}", path.read_bytes(), 0o755)
     _tree(target, kernel.modules(flavour))

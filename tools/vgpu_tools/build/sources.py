@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fetches the source trees of QEMU and Linux, the firmware and busybox, once each, into the cache.
 
-apply.sh adds the device or the driver to a private copy of a tree, never to the original. The private copy has links to
-the overlay, which is a copy of the checkout's files. Checkouts that share a cache also share the overlay. A file of the
-overlay is written only if its content or mode differs from the checkout's file. Other files keep their time stamps, so
-they cause no compilation, even after a build from another checkout.
+apply.sh adds the device or the driver to a private copy of a source tree, never to the original. This private copy
+has links to the overlay, a folder in the cache. The overlay holds copies of the checkout's files: the device or the
+driver, and include/. Checkouts that share a cache also share the overlay.
+
+A build writes a file of the overlay only if its content or mode differs from the checkout's file. An equal file keeps
+its time stamp, so that it causes no compilation, even after a build from another checkout.
 """
 
 import filecmp
@@ -34,10 +36,10 @@ class Source:
     named: bool  # the tree is a copy of a tree of the user, who may change that tree at any time
 
     def hook(self, job: Job, part: Path) -> None:
-        """Bring the copy of `part` (QEMU_DEVICE or GUEST_DRIVER) in the tree up to date.
+        """Add `part` (QEMU_DEVICE or GUEST_DRIVER) to the tree, or update the `part` that the tree has.
 
-        If the tree is a copy of a user's tree, or if apply.sh or a patch has changed, the tree is
-        first made again from its source, so that no older patch stays in the tree.
+        If the tree is a copy of a user's tree, or if apply.sh or a patch has changed, renew() first
+        makes the tree again, so that no older patch stays in the tree.
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)
@@ -67,8 +69,8 @@ def mirror(source: Path, target: Path) -> None:
 
 
 def _named(what: str, folder: Path) -> Source:
-    """Return a tree that the user named. Each build of QEMU or the kernel copies that tree; the
-    original is never written to."""
+    """Return a Source for `folder`, a tree that the user named. Each build of QEMU or the kernel copies
+    `folder` to the Source's tree. `folder` itself is never written to."""
     tree = SOURCES / f"{what}-{fingerprint.of(str(folder))}"
 
     def renew(job: Job) -> None:
@@ -83,10 +85,10 @@ def _named(what: str, folder: Path) -> Source:
 def _fetched(
     what: str, pin: dict[str, str], download: Callable[[Job, Path], None], unpack: Callable[[Job, Path, Path], None]
 ) -> Source:
-    """Return a tree from Debian's archive.
+    """Return a Source for a tree from Debian's archive.
 
-    `download` fetches the package into a folder that stays in the cache. `unpack` makes the tree
-    from that folder.
+    `download` fetches the package into a folder of the cache. `unpack` makes the tree from that
+    folder. The folder is kept, so that renew() can make the tree again without a download.
     """
     name = f"{what}-{fingerprint.of(pin['version'], pins()['debian']['suite'])}"
     tree, kept = SOURCES / name, SOURCES / f"{name}.download"

@@ -2,8 +2,8 @@
 """Defines build steps. A step that is not up to date runs after the steps that it needs.
 
 A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs
-exist. The steps that an up-to-date step needs are not checked, so that a warm start only reads
-source files and starts no process.
+exist. The steps that an up-to-date step needs are not checked, so that a build with nothing to do
+only reads source files and starts no process.
 """
 
 import fcntl
@@ -87,7 +87,7 @@ class Job:
                 self.meter.update(lines, expected_lines)
 
     def fail(self, reason: str) -> StepFailed:
-        """Return, for the caller to raise, a StepFailed with the step's name and log."""
+        """Return a StepFailed with the step's name and log. The caller has to raise it."""
         return StepFailed(self.step, self.log, reason)
 
     def note(self, line: str) -> None:
@@ -98,14 +98,16 @@ class Job:
 
 @dataclass
 class Step:
-    """A build step. After a change of `inputs`, for example a hash of source files, the step is not
-    up to date.
+    """A build step. Its `key` is a hash over `name`, `inputs` (for example, a hash of source files) and
+    the keys of the steps in `needs`. A change of the key makes the step out of date.
 
-    `make` runs if the step is not up to date, after the steps in `needs`. A `shared` step keeps its
-    stamp in the cache, for all checkouts; any other step keeps the stamp in the checkout's build
-    folder. `check`, if given, replaces the stamp; a step with `check` adds nothing to the keys of
-    the steps that need it. `make` runs while this process holds the cache lock that `lock`
-    names. Steps that use the same part of the cache have the same `lock`.
+    `make` is called if the step is not up to date, after the steps in `needs` are up to date. During
+    the call, this process holds the cache lock that `lock` names. Steps that use the same part of the
+    cache have the same `lock`.
+
+    A `shared` step keeps its stamp in the cache, for all checkouts. Any other step keeps its stamp in
+    the checkout's build folder. If `check` is given, it says whether the step is up to date, instead
+    of stamp and outputs. The key of a step with `check` is not part of the keys of other steps.
     """
 
     name: str
@@ -129,8 +131,7 @@ class Step:
         return (CACHE if self.shared else BUILD) / ".stamps" / self.name
 
     def fresh(self) -> bool:
-        """Return whether the step is up to date: by `check` if it is given, else by stamp and
-        outputs."""
+        """Return whether the step is up to date. The steps in `needs` are not checked."""
         if self.check:
             return self.check()
         try:

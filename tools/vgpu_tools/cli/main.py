@@ -104,10 +104,9 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # asyncio.run() replaces Python's default handler of SIGINT by one that cancels the task of
-        # asyncio.run() at the first Ctrl-C. This Ctrl-C is lost if the task completes in spite of
-        # the cancellation. asyncio.run() does not replace a handler other than Python's default
-        # one, so install _interrupt().
+        # Install _interrupt(), because asyncio.run() replaces only Python's default handler of
+        # SIGINT. The handler of asyncio.run() cancels the task of asyncio.run() at the first Ctrl-C.
+        # If the task completes in spite of the cancellation, this Ctrl-C is lost.
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def refuse_snapshot(guest: "Guest", name: str) -> None:
-    """Raise Failure if the guest has --from, because the command `name` must observe the guest from
-    the first instruction on."""
+    """Raise Failure if the guest starts from a snapshot (--from), because the command `name` must
+    observe the guest from the first instruction on."""
     if guest.snapshot:
         raise Failure(f"{name}: not with --from boot", status=2)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads descriptions of pictures of bit fields. The positions of the fields come from masks in a C
-header. WaveDrom draws the pictures (site/draw.js).
+"""Reads descriptions of bit fields, from which WaveDrom draws pictures (site/draw.js). The positions
+of the fields come from masks in a C header.
 
 A source, docs/pictures/NAME.toml, describes one picture:
 
@@ -55,8 +55,8 @@ def _register(fields: dict[str, str], bits: int, known: dict[str, str]) -> list[
 
 
 def words(source: str, name: str, read: Reader) -> list[dict[str, Any]]:
-    """Return the words of a source, each with its label, its size and its fields in WaveDrom's form. `name` names the
-    source in messages, `read` returns the text of a header. Raises Failure for a malformed source."""
+    """Return the [[words]] in the TOML text `source`, each with its label, its size and its fields in WaveDrom's form.
+    `name` names the source in messages, `read` returns the text of a header. Raises Failure for a malformed source."""
     try:
         given = tomllib.loads(source)
         known = macros(read(given["header"]))

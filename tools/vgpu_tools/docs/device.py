@@ -57,9 +57,9 @@ def _value(default: str, known: Mapping[str, str]) -> str:
 
 
 def properties_page(device: str, hive: str, headers: str, contract: str) -> str:
-    """Return the page on properties. `device` and `hive` are the sources, `headers` the text of
-    the device's headers. `contract` is the text of docs/hardware.md. Raises Failure for a
-    property that docs/hardware.md does not describe."""
+    """Return the page on properties. The arguments are texts: `device` of the file PROPERTIES, `hive`
+    of the file HIVE, `headers` of all the device's headers, `contract` of docs/hardware.md. Raises
+    Failure for a property that docs/hardware.md does not describe."""
     known = {**macros(headers), **macros(device)}
     meanings = _documented(contract)
     rows, delays = [], []

@@ -22,8 +22,8 @@ TRACEPOINT = re.compile(r"^(?:TRACE_EVENT|DEFINE_EVENT|DECLARE_EVENT_CLASS)\(", 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A module parameter. `type` is "" if a callback reads the value; `mode` is the mode in sysfs, `text` the
-    description, `default` the initial value of the parameter's variable."""
+    """A module parameter. `type` is "" for a parameter with callbacks (module_param_cb()); `mode` is the mode in sysfs,
+    `text` the description, `default` the initial value of the parameter's variable."""
 
     module: str
     name: str
@@ -80,8 +80,8 @@ def parameters_page(sources: Mapping[str, str]) -> str:
 
 def _names(debugfs: str, array: str) -> dict[str, str]:
     """Parse an array of names in vgpu_debugfs.c. `debugfs` is the text of this file, and `array` is the identifier
-    of the array. In the returned dictionary, a key is the symbol of an index (`VGPU_CNT_REPLAYS`). The value is the
-    name at this index (`replays`), as debugfs prints it."""
+    of the array. In the returned dictionary, a key is an index as the source writes it (`VGPU_CNT_REPLAYS`). The value
+    is the name at this index (`replays`), as debugfs prints it."""
     match = re.search(rf"\b{array}\[\w+\] = \{{(.*?)^\}};", debugfs, re.M | re.S)
     return dict(re.findall(r'\[(\w+)\] = "(\w+)"', match[1])) if match else {}
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates pages on headers of the driver. A room is a folder of the driver with a line in
-rooms.txt. The faces of a room are the headers that other rooms may include. Each room with faces
-has a page about them. Linux's kernel-doc extension reads the content of a page from the comments in
-the sources."""
+"""Generates pages on headers of the driver, one page for each folder with headers that other folders
+may include. In rooms.txt, such a folder is a "room", and these headers are the room's "faces".
+Linux's kernel-doc extension reads the content of a page from the comments in the sources."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +34,7 @@ def _section(title: str, below: str) -> list[str]:
 
 def _face(header: str, sources: Mapping[str, str]) -> list[str]:
     """Return the reStructuredText on `header`: the header's first comment, its types, and the functions that the header
-    declares. `sources` are the texts of the files of the header's room, by path."""
+    declares. `sources` has the text of each file in the header's room (its folder), by path."""
     text = sources[header]
     lines = _section(basename(header), "-")
     head = next((comment_text(match[0]) for match in COMMENT.finditer(text) if "SPDX" not in match[0]), "")
@@ -54,8 +53,8 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the pages as reStructuredText, by the name of the room with "-" for "/". `texts` has the driver's sources
-    by path. Raises Failure if no face has a comment."""
+    """Return the pages as reStructuredText. A page's key is the name of its room with "-" for "/"; the key of the room
+    "." is "driver". `texts` has the driver's sources by path. Raises Failure if no face has a kernel-doc comment."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:

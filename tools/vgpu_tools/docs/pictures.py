@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Draws the pictures of the site: those with a source in docs/pictures/, and those that are made
-from rooms.txt and from the table of locks. Pages also link to pictures of runs, in
-docs/pictures/runs. run_pictures.py draws these pictures.
+from rooms.txt (which folder of the code may use which) and from the table of locks. Pages also link
+to pictures of guests' runs, in docs/pictures/runs. run_pictures.py draws these pictures.
 
 Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid draws
 NAME.mmd, a sequence diagram; WaveDrom draws NAME.toml, bit fields (bits.py).
@@ -24,7 +24,8 @@ LOOKS = {"device": "device", "smi": "device", "hw": "device", "mm": "memory", "v
 
 
 def sources(root: Path) -> list[Path]:
-    """Return the sources of pictures in a checkout."""
+    """Return the sources of pictures in a checkout. The folder RUNS is left out, because its pictures
+    are finished."""
     return sorted(file for file in (root / FOLDER).iterdir() if file.name != RUNS)
 
 

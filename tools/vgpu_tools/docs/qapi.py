@@ -53,12 +53,12 @@ class Definition:
         return [_member(name, of) for name, of in data.items()] if isinstance(data, dict) else []
 
     def values(self) -> list[str]:
-        """Return the values of an enum."""
+        """Return the names of the values. This definition must be an enum."""
         return [one if isinstance(one, str) else one["name"] for one in self.body["data"]]
 
 
 def type_name(of: Any) -> str:
-    """Return the name of a type in an expression; an array as "list of NAME"."""
+    """Return the text for `of`, a type in a QAPI expression: its name, or "list of NAME" for an array."""
     return f"list of {of[0]}" if isinstance(of, list) else str(of)
 
 
@@ -73,10 +73,10 @@ def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
     # put[key] is the text of the current section or member. A line that starts no section and no
-    # member is added to this text. `put` is None in two cases:
-    # - No section and no member has started yet. Such a line is added to the description.
-    # - The section's text is not kept ("Since", example), or no member of "Features" has started yet.
-    #   Such a line is dropped.
+    # member is added to this text. If `put` is None, `section` says what happens to the line:
+    # - "": no section and no member has started yet. The line is added to the description.
+    # - "Features": no feature has started yet. The line is dropped.
+    # - "Since" or "example": the text of such a section is not kept. The line is dropped.
     put: dict[str, str] | None = None
     key = section = ""
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):
@@ -127,7 +127,7 @@ class Schema:
         self.by_name = {one.name: one for one in definitions(text)}
 
     def of_kind(self, kind: str) -> list[Definition]:
-        """Return the definitions of a kind, in the schema's order."""
+        """Return the definitions of `kind`, one of KINDS, in the schema's order."""
         return [one for one in self.by_name.values() if one.kind == kind]
 
     def inherited(self, name: str) -> list[tuple[Member, str]]:

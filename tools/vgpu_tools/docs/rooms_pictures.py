@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws two pictures of a section of rooms.txt: its rooms as layers, and a table of which room may
-use which."""
+"""Draws two pictures of a section of rooms.txt: the section's rooms (folders of the code) as layers,
+and a table of which room may use which."""
 
 from collections.abc import Mapping
 from xml.etree.ElementTree import SubElement
@@ -26,7 +26,8 @@ def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
 
 
 def arrows(rooms: Rooms, folder: str) -> dict[str, set[str]]:
-    """Return, for each room of a section, the rooms of the section that this room may use."""
+    """Return, for each room of a section, the rooms of the same section that this room may use.
+    `folder` is the section's folder."""
     inside = _section(rooms, folder)
     names = {room.folder: name for name, room in inside.items()}
     return {name: {names[one] for one in room.allowed if one in names} for name, room in inside.items()}
@@ -50,7 +51,7 @@ def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
     """Return a graph of a section's rooms, in Graphviz's language. `folder` is the section's folder.
     An arrow from room A to room B means that A may use B. The arrow is left out if a longer path of
     arrows leads from A to B. `looks` maps names of rooms and of top folders to classes of site.css.
-    A room that is not in `looks` has the class of its top folder."""
+    A room whose own name is not in `looks` has the class of its top folder, if `looks` has this folder."""
     used = reduced(arrows(rooms, folder))
     lines = []
     for name in used:

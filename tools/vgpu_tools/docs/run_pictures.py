@@ -14,7 +14,7 @@ from vgpu_tools.build.steps import ensure
 from vgpu_tools.docs.pictures import FOLDER, RUNS
 
 PLACE = ROOT / FOLDER / RUNS
-# Names of the pictures, which are also keys in the JSON.
+# Names of the pictures. They are also keys in the JSON of vgpu_tools.trace.runs.
 NAMES = ("demo-timeline", "pressure", "fault-latency", "one-fault", "svm-life")
 FACTS = "runs.txt"
 
@@ -31,7 +31,8 @@ def prepare() -> None:
 
 
 def facts(numbers: str) -> str:
-    """Return the text of FACTS. Raises Failure if `numbers` is not the JSON that `vgpu_tools.trace.runs` writes."""
+    """Return the text for the file FACTS. Raises Failure if `numbers` is not the JSON that `vgpu_tools.trace.runs`
+    writes."""
     try:
         data = json.loads(numbers)
         run = data["run"]

@@ -33,7 +33,8 @@ def place(file: str) -> str:
 
 
 def _label(file: str, anchor: str) -> str:
-    """Return the name of the target that replaces an anchor. The name is unique in the site."""
+    """Return the name of the MyST target that replaces an anchor of the page `file`. The name is unique
+    in the site."""
     return f"{place(file).removesuffix('.md').replace('/', '-')}-{anchor}"
 
 
@@ -42,16 +43,16 @@ class Stage:
 
     def __init__(self, root: Path, files: Sequence[str], generated: Mapping[str, str]) -> None:
         """`files` are the names of the checkout's files, relative to `root`. `generated` are the texts of further
-        pages, by the names that they would have in the checkout. In pages that are not Markdown, write() changes no
-        links and anchors."""
+        pages, by the names that they would have in the checkout. In generated pages that are not Markdown, write()
+        changes no links and anchors."""
         self.root = root
         self.pages = {file: (root / file).read_text() for file in files if file.endswith(".md")} | dict(generated)
         self.copies: set[str] = set()  # files to which pages link
         self.anchors = {file: set(ANCHOR.findall(text)) for file, text in self.pages.items()}
 
     def write(self, target: Path) -> None:
-        """Write the pages, and the files to which the pages link, below a folder. A file is
-        written only if its content differs, so that Sphinx reads only changed pages again."""
+        """Write the pages, and the files to which the pages link, below a folder. A page is written only
+        if its content differs, so that Sphinx reads only changed pages again."""
         for file, text in self.pages.items():
             put(target / place(file), self.converted(file) if file.endswith(".md") else text)
         for file in sorted(self.copies):
@@ -79,8 +80,9 @@ class Stage:
         return any(fnmatchcase(place(file).rpartition(".")[0], pattern) for file in self.pages)
 
     def _line(self, file: str, line: str, where: str, above: list[str]) -> str:
-        """Return a line of text with its links changed. The target of an anchor is appended to the lines `above`, or
-        replaces their last line if that line is empty."""
+        """Return a line of text with its links changed and its anchors removed. Each anchor becomes a MyST target,
+        which is a line of its own. This line is appended to the lines `above`, or replaces their last line if that line
+        is empty."""
         for anchor in ANCHOR.findall(line):
             label = f"({_label(file, anchor)})="
             if above and not above[-1]:
@@ -90,8 +92,8 @@ class Stage:
         return LINK.sub(lambda match: f"]({self._link(file, match[1], where)})", ANCHOR.sub("", line))
 
     def _link(self, file: str, to: str, where: str) -> str:
-        """Convert `to`, the destination of a link on the page `file` of the checkout. Return the destination for the
-        site. Raises Failure if `to` does not exist; `where` is the place of the link, for the message."""
+        """Return the destination in the site for `to`, the destination of a link on the page `file` of the checkout.
+        Raises Failure if `to` does not exist. `where` is the file and line of the link, for the message."""
         if re.match(r"[a-z]+:", to):
             return to
         path, _, anchor = to.partition("#")
@@ -110,7 +112,7 @@ class Stage:
 
 
 def put(file: Path, text: str) -> None:
-    """Write a file, with its folders, if its content differs."""
+    """Write `text` to a file, unless the file already has this content. Missing parent folders are created."""
     if not file.exists() or file.read_text() != text:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)

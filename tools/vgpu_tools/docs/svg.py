@@ -63,7 +63,7 @@ def arrow(parent: Element, start: tuple[float, float], end: tuple[float, float],
 
 
 def text(parent: Element, x: float, y: float, words: str, size: float = SIZE, anchor: str = "middle") -> Element:
-    """Add a line of text whose baseline begins, is centred or ends at x, by `anchor` (start, middle, end)."""
+    """Add a line of text with its baseline at y. `anchor` (start, middle, end) says which point of the text is at x."""
     place = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}", "text-anchor": anchor}
     one = SubElement(parent, "text", place)
     one.text = words
@@ -76,8 +76,8 @@ def drawn(root: Element) -> str:
 
 
 def dot(source: str, name: str) -> str:
-    """Return a graph in Graphviz's language as SVG. `name` names the graph in messages. Raises Failure with Graphviz's
-    message if the graph has errors or warnings."""
+    """Draw `source`, a graph in Graphviz's language, and return the SVG. `name` names the graph in messages. Raises
+    Failure with Graphviz's message if the graph has errors or warnings."""
     command = ["dot", "-Tsvg", *DEFAULTS]
     try:
         result = subprocess.run(command, input=source, capture_output=True, text=True, check=False)

@@ -57,8 +57,8 @@ def options(
     """Return the options that `function` adds to parsers, in the order of the source, and the
     options that the called `helpers` add.
 
-    `given` are the arguments of a call of `function`. If the source gives a parameter of `function`
-    as an option's default, the returned option has the value from `given` instead.
+    `given` are the arguments of a call of `function`. An option's default may be a parameter of
+    `function`. Then the default of the returned option is the argument for this parameter.
     """
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []
@@ -86,8 +86,8 @@ def _commands(main: str) -> dict[str, str]:
 
 
 def _described(usage: str) -> dict[str, tuple[str, str]]:
-    """Return, for each guest option in USAGE, the word after the option and the text that
-    describes the option."""
+    """Return, for each guest option in USAGE, the name of the option's value ("" for a flag) and the
+    text that describes the option."""
     lines = usage.partition("\noptions of run")[2].partition("\n\n")[0]
     found = re.findall(r"^  (--?[a-z-]+)(?: (\S+))? +(.*(?:\n {10,}.*)*)", lines, re.M)
     return {name: (value, " ".join(text.split())) for name, value, text in found}

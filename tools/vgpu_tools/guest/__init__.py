@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest: its options and QEMU's command line, its start and its end, and the protocols to agent and monitor.
+"""A guest: its options, QEMU's command line, the start and the end of a run, and the protocols to the agent in the
+guest and to QEMU's monitor.
 
 This package imports only base and build. Launcher, suites, benchmarks and tests use:
 
-- `config.Guest`: the options of a guest; `options.parse()` makes one from the words of ./vgpu run.
+- `config.Guest`: the options of a guest; `options.parse()` makes one from the arguments of ./vgpu run.
 - `launch.Run`: a command in a new guest, from start to end. `execute()` returns a `result.Result`; `running` is the
   guest while its QEMU runs. `background.Background` executes a `Run` in a thread, for callers that read the output
   meanwhile.

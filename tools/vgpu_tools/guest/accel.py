@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Chooses the accelerator of a guest: KVM if a guest boots on KVM, else TCG. Also puts the rate
+"""Chooses the accelerator of a guest: KVM if a trial guest boots on KVM, else TCG. Also puts the rate
 of the TSC on the command line of a TCG guest's kernel."""
 
 import os

@@ -11,7 +11,8 @@ A frame is one byte of kind, four bytes of length (little endian) and that many 
     to the guest   R  flags (1 byte), rows, columns (2 bytes each), then the command's words, each ended by NUL
                    I  standard input; an empty frame is end of file
                    W  rows, columns         D  dump tasks to the console
-                   S  random bytes          T  nanoseconds since 1970 (8 bytes); after a restore: S, then T
+                   S  random bytes, which seed the kernel's random numbers
+                   T  time of day: nanoseconds since 1970 (8 bytes); a restored guest gets S, then T
 """
 
 import struct
@@ -81,7 +82,7 @@ class Decoder:
         self.buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield the frames (kind, payload) that are complete with `data`."""
+        """Take the next bytes from the agent. Yield the frames (kind, payload) that are now complete."""
         self.buffer += data
         while len(self.buffer) >= HEADER.size:
             kind, length = HEADER.unpack_from(self.buffer)

@@ -68,8 +68,8 @@ class Guest:
         return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:
-        """Return the variant of QEMU that the guest needs: "delays" if the device's threads are
-        delayed, else "release"."""
+        """Return the variant of QEMU that the guest needs. Only the variant "delays" can delay the
+        device's threads."""
         return "delays" if self.device_delays else "release"
 
     def prepare(self) -> None:
@@ -140,7 +140,7 @@ class Guest:
 
     def initramfs(self) -> Path:
         """Return the path of the initramfs that QEMU loads. For a snapshot, this initramfs lacks
-        modules and programs."""
+        modules and programs: they are on rootfs.disk(), which the guest mounts after the restore."""
         return rootfs.base(self.kernel) if self.snapshot else rootfs.image(self.kernel)
 
 

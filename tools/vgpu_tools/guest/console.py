@@ -5,7 +5,7 @@ import re
 
 TIME = re.compile(rb"^(?:<\d+>)?\[[ \d.]+\]\s*(?:\[[ TC\d]+\]\s*)?")
 
-# Words that follow "BUG: " in lines after which the kernel continues.
+# The kernel continues after a line that begins with "BUG: " and one of these words.
 SURVIVABLE = ("KASAN", "sleeping function", "scheduling while atomic", "soft lockup", "workqueue")
 
 # Lines after which the guest does not continue: its kernel panics on an oops (oops=panic).
@@ -30,8 +30,8 @@ REPORT_PATTERNS = (
     "Memory manager not clean",  # drm_mm, TTM: allocations are left at takedown
 )
 
-# A line of the kernel's OOM killer: the guest has too little memory. The line alone is no error, as the command may
-# succeed.
+# A line of the kernel's OOM killer: the guest has too little memory. The line alone is no error, because the
+# command that the guest runs may succeed nevertheless.
 OOM_KILLED = re.compile(rb"^Out of memory: Killed process ")
 
 FATAL = re.compile("|".join(FATAL_PATTERNS).encode())

@@ -19,7 +19,8 @@ from vgpu_tools.guest.config import CONSOLE_PIPE, Guest
 class Emulator:
     """A QEMU that runs while the `with` block runs. Before the block no process runs and no file is written.
 
-    QEMU is killed at the end of the block, and when the thread that entered the block ends.
+    QEMU is killed at the end of the block. If the thread that entered the block ends within the
+    block, the kernel kills QEMU (die_with_parent()).
     """
 
     def __init__(self, guest: Guest, accelerator: str, log: Path, record: Path, console: str = CONSOLE_PIPE) -> None:

@@ -120,8 +120,8 @@ class Run:
         If `own_session` is True, signals of the terminal (Ctrl-C) do not reach QEMU.
 
         If `snapshot`, an open file, is given, the guest is restored from this file and does not
-        boot; `guest` has the options of the guest that was saved. The caller closes `snapshot`
-        after the run.
+        boot; `guest` must have the options of the guest that was saved. The caller closes
+        `snapshot` after the run.
         """
         self.guest = guest
         self.words = words
@@ -190,8 +190,8 @@ class Run:
         return emulator
 
     def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> "Callable[[Running], None]":
-        """Add arguments of QEMU to `emulator`. Resources that must stay open during the run are entered into `stack`,
-        which the caller leaves after the run. Return the function to call when the guest is up."""
+        """Add further arguments of QEMU to `emulator`. Enter resources that must stay open during the run into
+        `stack`; the caller closes them after the run. Return the function to call when the guest is up."""
         if self.snapshot:
             # Pass the snapshot to QEMU as a descriptor, because another run may remove the file to
             # free disk space.
@@ -247,7 +247,8 @@ class Running:
         self._core = ""
 
     def attend(self) -> bool:
-        """Copy console, frames and input until the guest's end. Return whether the guest timed out."""
+        """Serve the guest until its end: log the console, exchange frames with the agent, and forward the command's
+        input. Return whether the guest timed out."""
         self._selector.register(self._output, selectors.EVENT_READ, self._read_console)
         self._selector.register(self._port, selectors.EVENT_READ, self._talk)
         if self.snapshot:
@@ -294,7 +295,8 @@ class Running:
         return 0.0 if self._requests.given_up else self.deadline - time.monotonic()
 
     def _end_qemu(self) -> None:
-        """Record how QEMU ended, if it has ended or is ending; otherwise terminate QEMU."""
+        """Record how QEMU ended, if it ended by itself. Terminate a QEMU that still runs, and handle the rest of its
+        output."""
         if self._output not in self._selector.get_map():  # console closed: QEMU has ended or is ending
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_SECONDS)
@@ -450,7 +452,8 @@ class Running:
 
 
 def _until(end: float) -> Callable[[], float]:
-    """Return a function for the parameter `left` of _pump(). `end` is a time of time.monotonic()."""
+    """Return a function that returns the seconds left until `end`, for the parameter `left` of _pump(). `end` is a
+    time of time.monotonic()."""
     return lambda: end - time.monotonic()
 
 

@@ -114,11 +114,12 @@ class Monitor:
         return Event.model_validate(event) if event else None
 
     def devices(self) -> list[Device]:
-        """Return the vgpu-kfd devices, in the order of query-vgpu."""
+        """Query the state of all vgpu-kfd devices. Raises ValidationError if QEMU's reply is malformed."""
         return devices(self.cmd("query-vgpu"))
 
     def inject(self, kind: str, **members: object) -> int:
-        """Add an injection; returns the id of the injection."""
+        """Add a fault injection to a device, and return the id of the injection. `kind` and `members` are
+        the arguments of vgpu-inject (VgpuInjection in qapi/vgpu-kfd.json)."""
         return Injected.model_validate(self.cmd("vgpu-inject", kind=kind, **members)).id
 
     def remove_injection(self, number: int) -> None:

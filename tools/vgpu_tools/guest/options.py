@@ -14,7 +14,7 @@ from vgpu_tools.guest.config import Guest, split_arguments
 
 @dataclass(frozen=True)
 class Options:
-    """A guest, and the options of its run."""
+    """The result of parse(). `guest` has passed Guest.check()."""
 
     guest: Guest
     timeout: float  # in seconds; 0: no timeout

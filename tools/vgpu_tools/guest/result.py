@@ -35,7 +35,8 @@ class Result:
     `status` is the command's exit status, None if the command did not end. `said` is the line of the kernel or of QEMU
     that is the reason for the verdict. `qemu` is QEMU's return code (negative: the signal that ended QEMU), None if the
     run terminated QEMU. `limit` is the timeout and `seconds` the duration of the run. `core` is a text with the place
-    of QEMU's core file, empty if there is none. `snapshot` is the path of the snapshot, empty if the guest booted.
+    of QEMU's core file, empty if there is none. `snapshot` is the path of the snapshot from which the guest was
+    restored, empty if the guest booted.
     """
 
     verdict: Verdict

@@ -57,8 +57,8 @@ class Session:
         self.ready = False  # the agent has sent HELLO: the guest is up
 
     def feed(self, data: bytes) -> None:
-        """Decode bytes from the agent, and update output, errors, exit status and `ready` from
-        the frames."""
+        """Take the next bytes from the agent. A frame takes effect when its last byte has
+        arrived."""
         for kind, payload in self.decoder.feed(data):
             if kind == agent.HELLO:
                 self.ready = True
@@ -80,7 +80,8 @@ class Machine:
 
     QEMU is killed if the thread that entered the block ends.
 
-    A wait raises MachineError after `limit` seconds, or when its condition cannot hold any more.
+    A wait raises MachineError after `limit` seconds, or earlier if the wait cannot succeed any more, for example
+    because QEMU has ended.
     """
 
     def __init__(
@@ -186,7 +187,8 @@ class Machine:
             raise MachineError(f"ended with {self.session.status}: {self.session.errors!r}")
 
     def migrate(self, uri: str) -> None:
-        """Migrate the machine to `uri` and wait for the completion."""
+        """Migrate the machine to `uri` and wait for the completion; read the agent's frames meanwhile. Raises
+        MachineError if the migration fails, is cancelled, or takes more than `limit` seconds."""
         self.monitor.cmd("migrate-set-parameters", **{"max-bandwidth": 0, "downtime-limit": 60000})
         self.monitor.cmd("migrate", uri=uri)
         until = time.monotonic() + self.limit

@@ -8,8 +8,9 @@ snapshot, KEY, is a hash over all inputs of the machine and of its memory. Store
 snapshot of this name or takes it.
 
 KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of
-the complete state file. A state file with another identity is not used. A snapshot is valid for one
-boot of the host, because after a power failure the content of the file may be incomplete.
+the complete state file. A state file with another identity is not used. After a power failure the
+content of the state file may be incomplete. Therefore KEY also depends on the id of the host's boot,
+and snapshots of earlier boots are not used.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ SAVE_SECONDS = 120.0  # limit for QEMU to write the state
 # The guest keeps time by the TSC. A snapshot is therefore used only if the TSC's rate is nearly the
 # same now as it was when the snapshot was taken. This is the largest allowed relative difference.
 MAX_DRIFT = 0.001
-# The options in --qemu-args that --from boot allows. Options in SHAPING change the machine, so they
+# QEMU options that --qemu-args may have together with "--from boot". Options in SHAPING change the machine, so they
 # are part of a snapshot's key. Options in QUIET do not change the machine, so the key leaves them out.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
 QUIET = {"-D", "-d", "-msg", "-trace"}
@@ -345,8 +346,9 @@ class Store:
         return False
 
     def _remove(self, name: str, *suffixes: str) -> bool:
-        """Remove files of a snapshot, unless another run holds the snapshot's lock. Return whether
-        the state file no longer exists.
+        """Remove the files of a snapshot that have these suffixes, unless another run holds the
+        snapshot's lock. Return True if the state file does not exist now. Return False if the state
+        file still exists or another run holds the lock.
 
         A guest that has the state file open can still read it.
         """

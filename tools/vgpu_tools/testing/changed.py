@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu test --changed: chooses the tests that the changed files can break, by the table tests/changed.toml.
 
-A rule of the table has `paths`, regular expressions for a file's whole name; the first rule with a match applies. The
-rule lists `suites`, `programs` (of the guest suites) and `machines` (files of tests/avocado and tests/tools, without
-.py) to run; "\\1" stands for the first group of the expression. A test that several files select runs once.
+A rule of the table has `paths`, regular expressions for a file's whole name. The first rule that matches a file applies
+to this file. A rule lists the tests to run: `suites`, `programs` (of the guest suites) and `machines` (files of
+tests/avocado and tests/tools, without .py). In `programs` and `machines`, "\\1" stands for the text that the first
+group of the expression matches. A test that several files select runs once.
 """
 
 import re
@@ -41,8 +42,8 @@ class Choice:
     machines: set[str] = field(default_factory=set)
 
     def plan(self, fail_fast: bool) -> Plan:
-        """Return the plan for the choice. Guest programs run in their full form, because a
-        choice has few programs."""
+        """Return the plan for these tests. Guest programs run in their full form, because
+        changed files select only few programs."""
         return Plan(
             FULL,
             fail_fast=fail_fast,
@@ -53,7 +54,8 @@ class Choice:
 
 
 def load(text: str = "") -> list[Rule]:
-    """Read the table. Raises Failure for unknown keys, unknown suites and malformed expressions."""
+    """Read the rules in tests/changed.toml or, if given, in `text`. Raises Failure for unknown keys, unknown suites and
+    malformed expressions."""
     known = {suite.name for suite in registry.SUITES}
     try:
         rows = tomllib.loads(text or FILE.read_text())["rule"]

@@ -54,8 +54,7 @@ class Children:
 
     @contextlib.contextmanager
     def adopt(self, end: Callable[[], object]) -> Iterator[None]:
-        """Register `end`, which ends a guest, while the block runs. `end_all()` calls the
-        registered functions."""
+        """While the block runs, let `end_all()` call `end`, a function that ends a guest."""
         with self._lock:
             self._go_on()
             self._ends.add(end)

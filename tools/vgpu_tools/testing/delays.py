@@ -4,8 +4,8 @@ point only.
 
 - Points of guest programs: guest-rootfs/programs/lib/delay.h. In the programs of tests.list, each
   case that uses another process, a thread or a timer runs once for each of the case's points.
-  tests.list has several guest configurations for some programs. If a configuration skips a case,
-  the next one tries the case; a case that was not skipped is not run in further configurations.
+  tests.list has several guest configurations for some programs. Each case runs in the first
+  configuration that does not skip the case.
 - Points of the device's threads (--device): qemu-device/core/delay.h. Each program runs once for
   each point.
 - Messages ("frames") between launcher and agent (--frames): Avocado's tests of the launcher run
@@ -43,9 +43,9 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds of frames, see vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-# Limit of the time between two lines of output, in seconds on the reference machine. This limit is
-# longer than the limit of a case in the test programs (tap.c), so that a program itself reports a
-# case that hangs.
+# Limit of the time between two lines of output, in seconds on the reference machine. The time limit
+# of a case in the test programs (tap.c) is shorter, so that a program itself reports a case that
+# hangs.
 SILENCE_SECONDS = 300
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
@@ -80,8 +80,8 @@ _KEPT = TypeAdapter(Kept)
 
 
 class Results:
-    """The results of a commit, and their file. With uncommitted changes, the file's name contains a hash of the
-    sources."""
+    """The results of ./vgpu test-delays for a commit, which are kept in a file. With uncommitted changes, the file's
+    name contains a hash of the sources."""
 
     def __init__(self) -> None:
         commit = _git("rev-parse", "HEAD")[:12] or "none"
@@ -203,7 +203,8 @@ class Reader:
         self.record.failures.append([name, *self.notes[-20:], f"repeat: {repeat}"])
 
     def end(self) -> None:
-        """Store the record of the current case, if a case has begun."""
+        """End the current case. Called when the next case begins, when the plan ("1..N") comes, and when the guest
+        ends within a case."""
         if self.case:
             self.results.add(f"{self.program}: {self.case}", self.record)
         self.case = ""
@@ -212,8 +213,8 @@ class Reader:
 def _one_program(
     program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, context: Context
 ) -> None:
-    """Run those cases of a program that have no result yet or were skipped in another guest. If the guest ends early,
-    the current case has failed, and the remaining cases run in a new guest."""
+    """Run those cases of a program that have no result yet, or that earlier guest configurations have only skipped. If
+    the guest ends early, the current case has failed, and the remaining cases run in a new guest."""
     guest = options.parse(words, context.environment).guest
     guest.prepare()
     scale = context.speed.scale()

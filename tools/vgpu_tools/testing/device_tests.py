@@ -44,7 +44,8 @@ def environment(variant: str, more: Mapping[str, str] | None = None) -> dict[str
 
 
 class _Program:
-    """A program that starts QEMU and prints TAP. Each result is timed when its line arrives."""
+    """A program that starts QEMU and prints TAP. The duration of a case is the time from the previous result's line to
+    the line of its own result."""
 
     def __init__(
         self, words: Sequence[str | Path | int], env: dict[str, str], seconds: float, context: Context
@@ -111,7 +112,8 @@ def _groups(program: Path, env: dict[str, str]) -> list[list[str]]:
 
 
 def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
-    """Return the cases that a pass leaves out. Raises Failure if a pattern in NOT_BASIC_SANITIZED matches no case."""
+    """Return the cases that the plan leaves out: in the basic pass with sanitizers, those that match a pattern in
+    NOT_BASIC_SANITIZED. Raises Failure if a pattern matches no case."""
     if variant == "release" or not plan.basic:
         return set()
     left_out: set[str] = set()

@@ -5,10 +5,12 @@ The address, the access and the reset value of each register are compared.
 
 In the document, a table of registers has a first column "register", and addresses in the second column, which is
 "dword" or "offset". A line "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table with offsets. An address may be a
-sum with a variable ("0x40 + 2n"); the range of the variable is in RANGES or in the first column: "(n to 31)". The
-columns "access" and "reset" are optional (without them: RW, 0); a reset value in words is not compared. In the device,
-each dword of the register window is read, and QEMU's log lists the dwords that do not exist. Then each existing dword
-is written, and the log lists the read-only ones.
+sum with a variable ("0x40 + 2n"). The variable counts from 0 to the last value in the first column: "(n to 31)". If
+the first column has no last value, RANGES has the number of values. The columns "access" and "reset" are optional
+(without them: RW, 0). A reset value that is not a number ("vram") is not compared.
+
+In the device, each dword of the register window is read, and QEMU's log lists the dwords that do not exist. Then each
+existing dword is written, and the log lists the read-only ones.
 """
 
 import itertools
@@ -68,8 +70,9 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
 
 
 def _places(text: str, limits: dict[str, int]) -> list[int]:
-    """Return the addresses that `text` stands for: a sum, perhaps with variables, or a range
-    FIRST-LAST."""
+    """Return the addresses that `text` stands for. `text` is a sum of terms; a term is a number, a
+    range FIRST-LAST, or a variable with a factor ("2n"). `limits` has the number of values of each
+    variable."""
     sums = [0]
     for term in (part.strip() for part in text.split("+")):
         if found := ADDRESS.match(term):
@@ -84,7 +87,8 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 
 
 def documented(text: str) -> dict[int, Register]:
-    """Return the registers of the document, by number of the dword. Raises Failure if a table is malformed."""
+    """Return the registers of the document, by their dword numbers in the register window. Raises Failure if a table is
+    malformed."""
     registers: dict[int, Register] = {}
     for head, rows, line in _tables(text):
         bases = [0]
@@ -197,7 +201,8 @@ def _properties(option: str, name: str) -> set[str]:
 
 
 def _names(title: str, text: str, head: str, real: set[str]) -> Case:
-    """Compare the names in `backticks` in the first column of the tables headed `head` with the real names."""
+    """Compare the names in the document `text` with the `real` names. The document has its names in backquotes, in the
+    first column of each table in which this column has the title `head`."""
     cells = [
         line.split("|")[1]
         for table in re.findall(rf"^\| {head} \|.*\n((?:\|.*\n)*)", text, re.MULTILINE)

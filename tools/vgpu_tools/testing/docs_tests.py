@@ -21,13 +21,13 @@ COMMAND = [str(ROOT / "vgpu"), "docs", "--look"]
 
 
 def steps() -> list[Step]:
-    """Return the steps that the suite needs: those of the site, and Linux's source tree, which has
-    the extension that reads kernel-doc comments."""
+    """Return the steps that the suite needs: those that install the site's programs, and Linux's source
+    tree, which has the extension that reads kernel-doc comments."""
     return [*docs_environment.steps(), sources.linux().step]
 
 
 def run(log: Path, _: Plan, context: Context) -> list[Case]:
-    """Run the suite. The cases are the build and the pages of the site."""
+    """Run the suite. The build of the site is one case, and each page is a case."""
     limit = Limit(SECONDS, context.speed)
     with (
         log.open("wb") as file,

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks docs/founding-documents.md: each name of the founding documents has a row in a table, and everything that a
-row refers to exists.
+"""Checks docs/founding-documents.md. This page compares the driver with the founding documents: the articles from which
+the project began. Each name in tests/founding-documents.toml, the list of the documents' names, must have a row in a
+table of the page. Everything that a row refers to must exist.
 
 `python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. Each DOCUMENT is a file with the text of a
 founding document. It is also an error if a name is in a DOCUMENT, but not in tests/founding-documents.toml.
 
-The page has tables with the columns "here", "lock" and "test". The first column names a member, a function or a step
-of the documents. Words in `backticks` in the other columns, and references in the rest of the page, are checked:
+The page has tables with the columns "here" (the place in this driver), "lock" and "test". The first column names a
+member, a function or a step of the documents. Words in `backticks` in the other columns, and references in the rest of
+the page, are checked:
 
     mm/vgpu_gtt_mgr.c                        a file, relative to guest-driver/ or to the checkout
     svm/svm_range.h:svm_range_list.lock      a member of a structure that the file defines
@@ -44,8 +46,8 @@ KERNEL_LOCKS = {"mmap_lock"}
 NAME = re.compile(r"[A-Za-z]\w*_\w+", re.ASCII)
 DOCUMENT_STRUCT = re.compile(r"struct (\w+)\s*\{([^}]*)\}", re.ASCII)
 DOCUMENT_MEMBER = re.compile(r"(\w+)(?:\[\w+\])?;", re.ASCII)
-# Matches a use of a member. The documents use members of these structures without defining the
-# structures.
+# Matches a use of a member through one of these variables. The documents do not define the
+# structures of the variables (DOCUMENT_USES), so that DOCUMENT_STRUCT does not find the members.
 DOCUMENT_USE = re.compile(r"\b(svms|prange|cur)(?:->|\.)(\w+)", re.ASCII)
 DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu_res_cursor"}
 
@@ -62,7 +64,7 @@ class Row:
 
 
 def rows(text: str) -> Iterator[Row]:
-    """Yield the rows of all tables that have the COLUMNS."""
+    """Yield the rows of all tables that have the columns in COLUMNS."""
     heading = ""
     head: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -100,7 +102,8 @@ def _locks(root: Path) -> frozenset[str]:
 @cache
 def _file_error(root: Path, name: str, what: str) -> str:
     """Check a reference to the file `name` and to `what`, a name that the file must contain. Return
-    an error message; "" if there is no error. If `what` is empty, the file must only exist."""
+    an error message; "" if there is no error. If `what` is empty, only check that the
+    file exists."""
     path = next((one for one in (root / DRIVER / name, root / name) if one.is_file()), None)
     if not path:
         return "no such file"
@@ -142,10 +145,10 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 
 def _span_error(root: Path, span: str, column: str) -> str:
-    """Return an error message for `span`, a text that the page has in `backticks`; "" if there is
-    no error. `column` is the name of the table column that contains the span. If `column` is "",
-    the span may be anywhere on the page: only names of tests, and paths with a "/", are then
-    checked."""
+    """Return an error message for `span`, a text that the page has in backquotes; "" if there is
+    no error. `column` is the name of the table column that contains the span. With `column` "", the
+    span may be anywhere on the page, and is checked only if it is the name of a test or a path with
+    a "/"."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
     if (found := FILE.fullmatch(span)) and (column or "/" in span):
@@ -185,9 +188,9 @@ def check(root: Path = ROOT, text: str = "") -> list[str]:
 
 
 def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
-    """Return the names that are in `text`, but not in `names`. `text` is the text of a founding
-    document, `names` the content of the file NAMES. Names are members of structures, as
-    "STRUCTURE.MEMBER", and all words with an underscore."""
+    """Return the names that `text`, the text of a founding document, has and the file NAMES lacks.
+    `names` is the content of that file. Members of structures ("STRUCTURE.MEMBER") and all words
+    with an underscore count as names in `text`."""
     members = names["members"]
     known = {name for part in names.values() for some in part.values() for name in some}
     found: list[str] = []

@@ -110,8 +110,8 @@ def _packets(base: int) -> dict[str, list[int]]:
 
 
 def _hqd(ring: int) -> dict[int, int]:
-    """Return the HQD registers of a privileged compute queue of VMID 0 with a ring of 512 dwords: a
-    map from the number of the register, relative to CP_HQD, to its value."""
+    """Return the values of the HQD registers of a privileged compute queue of VMID 0 with a ring of
+    512 dwords. The keys are register numbers, relative to CP_HQD."""
     return {
         0x8: FB + ring >> 8 & 0xFFFFFFFF,
         0x9: FB + ring >> 40,
@@ -142,8 +142,8 @@ def _pm4(opcode: int, *dwords: int) -> list[int]:
 
 
 def _pm4_packets() -> dict[str, list[int]]:
-    """Return PM4 packets by kind. Where a packet needs SET_RESOURCES or MAP_QUEUES, these
-    packets stand before it."""
+    """Return PM4 packets by kind. If a packet needs SET_RESOURCES or MAP_QUEUES, its list begins
+    with these two or with SET_RESOURCES alone."""
     here, there = (DATA, FB >> 32), (DATA + 0x100, FB >> 32)
     resources = _pm4(0xA0, 0xFF00, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 0)
     map_queue = _pm4(0xA2, 1 << 29 | 1 << 13, 0x1000, MQD, FB >> 32, *here)
@@ -168,7 +168,8 @@ def _pm4_packets() -> dict[str, list[int]]:
 
 def _mapped() -> list[Write]:
     """Return the register writes that store the MQD and the run list to which the scheduler's
-    packets refer. The run list ends without CHAIN, so that its time slice does not end."""
+    packets refer. The whole run list fits into one time slice. Because no packets are left for
+    another slice, this slice has no time limit."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),
@@ -217,7 +218,7 @@ def encode(writes: Iterable[Write]) -> bytes:
 
 
 def write(folder: Path) -> None:
-    """Write the seed inputs into a folder, a file each."""
+    """Write the seed inputs into `folder`. Other files in the folder stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in inputs().items():
         (folder / name).write_bytes(content)

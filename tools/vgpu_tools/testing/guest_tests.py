@@ -32,14 +32,15 @@ from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
-# Limits until the first line of output, by kernel. After this line, the limits between two results
-# apply. These limits also bound kmemleak's scan at the end of a debug guest: during the scan, the
-# guest prints nothing. The scan takes about as long as the boot.
+# Limits until the first output, by kernel. After the first output, SILENT_SECONDS or
+# BASIC_SILENT_SECONDS applies, also during kmemleak's scan at the end of a debug guest. The scan
+# prints nothing and takes about as long as the boot.
 BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
-# Limits between two results of a program. These limits are longer than the limit of a case in the
-# program (tap.c), so that the program itself reports a hang. On the slowest host (limits.MOST) a
-# hang is reported within 4 minutes in the basic pass.
+# Limits of the time between two outputs of a program, in the basic pass and in other passes. These
+# limits are longer than the limit of a case in the program (tap.c), so that the program itself
+# reports a hang. On the slowest host (limits.MOST) a hang is reported within 4 minutes in the basic
+# pass.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"
@@ -134,13 +135,13 @@ class Watch:
         self.silent = silent
 
     def renew(self, _: bytes) -> None:
-        """Restart the limit. Called when the guest has printed something."""
+        """Restart the time limit, which is `silent` from now on. Called when the guest has printed something."""
         self.limit.seconds = self.silent
         self.limit.renew()
 
     def wait(self, guest: Watched) -> None:
-        """Wait until the guest ends or, with `fail_fast`, prints a failed case. Give up a guest that is silent for
-        longer than the limit."""
+        """Wait until the guest ends or, with `fail_fast`, prints a failed case. If the guest is silent for longer than
+        the limit, end it; give_up() lets the guest dump its tasks first."""
         while not self.limit.reached():
             if self.failed(guest) or guest.wait(1.0):
                 return
@@ -148,16 +149,16 @@ class Watch:
         guest.wait(DUMP_SECONDS * self.limit.speed.scale())
 
     def failed(self, guest: Watched) -> bool:
-        """Return whether the run ends early, at a failed case."""
+        """Return whether `fail_fast` is True and the guest has printed a failed case."""
         return self.fail_fast and bool(FAILED.search(guest.output))
 
 
 @dataclass
 class Ran:
-    """The output of a guest's programs, and the end of the guest.
+    """The output of a guest's programs, and how the guest ended.
 
-    `status` is the exit status of ./vgpu run. `sentence` is the error of the guest itself; empty if
-    the guest had no error.
+    `status` is the exit status of ./vgpu run. `sentence` describes an error of the guest itself, as
+    opposed to a failed program; empty if the guest had no error.
     """
 
     status: int
@@ -199,7 +200,8 @@ def _what_was_left(result: Result) -> str:
 
 
 def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
-    """Return the cases of a guest's programs. Add a failed case if the exit status does not match the cases."""
+    """Return the cases of a guest's programs. Unless the run was stopped, add a failed case for each program without
+    results. Add one more if the exit status is not 1 although a case failed, or not 0 although none failed."""
     _, *sections = PROGRAM.split(ran.output)
     printed = dict(zip(sections[::2], sections[1::2], strict=True)) or {programs[0]: ran.output}
     cases = []

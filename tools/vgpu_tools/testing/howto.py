@@ -3,8 +3,8 @@
 
 A fenced block with the info string "sh run" is a step: its script runs in a shell that stops at the first failed
 command (sh -e). Further words of the info string are options: "seconds=N" is the time limit on the reference machine
-(SECONDS without it), "status=N" the exit status that the script must have (0). A fenced block with the info string
-"text", if it is the next block of the page, is the excerpt that the script must print; see `lacks()`.
+(default: SECONDS), "status=N" the exit status that the script must have (default: 0). A fenced block with the info
+string "text", if it is the next block of the page, is the excerpt that the script must print; see `lacks()`.
 
 The scripts run in a copy of the checkout, build/howto/tree, which is a git repository with one commit and has its own
 build folder. Each page starts with the files of the checkout, uncommitted changes included. After a failed step, the
@@ -120,7 +120,7 @@ def steps_of(text: str) -> list[Step]:
 
 
 def _pattern(line: str) -> re.Pattern[str]:
-    """Return the expression for a line of an excerpt, in which "..." stands for any text."""
+    """Return a regular expression for a line of an excerpt. In the line, "..." stands for any text."""
     return re.compile(".*".join(re.escape(part) for part in line.rstrip().split(ANY)))
 
 

@@ -79,7 +79,7 @@ def classes() -> list[tuple[str, str]]:
 
 
 def classify(name: str, rows: Sequence[tuple[str, str]]) -> str:
-    """Return the class of a test; "?" if no pattern matches."""
+    """Return the class of a test; "?" if no pattern matches. `rows` is the result of classes()."""
     plain = re.sub(r"^[^/.]+/|/\d+$", "", name)
     return next((kind for kind, pattern in rows if fnmatch.fnmatchcase(plain, pattern)), "?")
 
@@ -98,8 +98,8 @@ def parse_list(text: str) -> list[str]:
 
 
 def matches(name: str, patterns: str) -> bool:
-    """Return whether a name matches a filter of gtest, POSITIVE:PATTERNS-NEGATIVE:PATTERNS. A filter without positive
-    patterns matches every name that no negative pattern matches."""
+    """Return whether a name matches a filter of gtest: positive patterns, then "-" and negative patterns, with ":"
+    between patterns. A filter without positive patterns matches every name that no negative pattern matches."""
     positive, _, negative = patterns.partition("-")
 
     def any_of(words: str) -> bool:
@@ -110,7 +110,7 @@ def matches(name: str, patterns: str) -> bool:
 
 def choose(names: Sequence[str], amds: str, wanted: str) -> list[str]:
     """Return the tests to run, in the order of `names`. `amds` is AMD's filter and `wanted` the user's
-    filter, in the form that matches() takes. Tests in BESIDES must match only `wanted`."""
+    filter, in the form that matches() takes. `amds` does not apply to tests in BESIDES."""
     return [name for name in names if (name in BESIDES or matches(name, amds)) and matches(name, wanted)]
 
 
@@ -129,8 +129,9 @@ def judge(output: Sequence[str], status: int) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """The tests to run: `patterns`, a filter of gtest, and `classes`, letters of classes. An empty member selects all
-    tests. `seconds` is the limit of each test; 0: the limit of the test's class."""
+    """The tests to run: `patterns`, a filter of gtest, and `classes`, the letters of the tests' classes
+    (kfdtest-classes). An empty member selects all tests. `seconds` is the time limit of each test; 0: each test has the
+    limit of its class."""
 
     patterns: str = ""
     classes: str = ""

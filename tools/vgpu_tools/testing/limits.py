@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Scales time limits to this host's speed.
 
-A limit is given in seconds on the reference machine, a quiet machine with two cores. `measure()` times a fixed piece of
-work, emulated (TCG) and native, on every core at once. `Speed.scale()` is the ratio of this time to the time on the
-reference machine. Each `Limit` is multiplied by this ratio. When a limit is reached, the speed is measured again. The
-ratio is at most MOST, so that a hang is still reported.
+A limit is given in seconds on the reference machine, a quiet machine with two cores. `measure()` times two fixed pieces
+of work, one emulated (TCG) and one native. Each runs on all cores at once. For each piece there is a ratio of the time
+on this host to the time on the reference machine. `Speed.scale()` is the larger ratio, but at least 1. It is at most
+MOST, so that a hang is still reported. Each `Limit` is multiplied by `Speed.scale()`. When a limit is reached, the
+speed is measured again.
 """
 
 import hashlib
@@ -64,7 +65,7 @@ def _emulated(children: Children) -> float:
 
 
 def _native() -> float:
-    """Hash a fixed amount of data, and return the seconds that this takes."""
+    """Do the native work of measure(): hash a fixed amount of data. Return the seconds that this takes."""
     data = bytes(NATIVE_BYTES)
     start = time.monotonic()
     for _ in range(NATIVE_ROUNDS):

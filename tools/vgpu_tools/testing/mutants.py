@@ -3,11 +3,12 @@
 
 A mutant is a patch with one defect. The suites run in one of the PASSES: basic, full or changed.
 
-Each mutant is applied to a git worktree of HEAD (build/mutants/tree) and built. Then the demo
-(./vgpu demo) must succeed. Then the suites run one by one until a suite fails; the suites that test
-the changed file come first. The worktree's ./vgpu runs the suites, with the tools of that commit;
-the suites' JUnit files give the verdict. Verdicts are kept in build/results/mutants.json by patch,
-commit and pass, so that an interrupted run continues after the last suite that passed.
+Each mutant is applied to a git worktree of HEAD (build/mutants/tree) and built. Then ./vgpu demo
+runs; if the demo fails, the verdict is "dies in the demo", and no suite runs. Otherwise the suites
+run one by one until a suite fails; the suites that test the changed file come first. The worktree's
+./vgpu runs the suites, with the tools of that commit; the suites' JUnit files give the verdict.
+Verdicts are kept in build/results/mutants.json by patch, commit and pass, so that an interrupted run
+continues after the last suite that passed.
 """
 
 import contextlib
@@ -120,7 +121,7 @@ def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def suites_for(file: str, of: str) -> list[str]:
-    """Return the suites that test a mutant of `file`, in the order in which the suites run. `of` is one of PASSES."""
+    """Return the suites that test a mutant of `file`, in the order in which the suites run in the pass `of`."""
     if of == CHANGED:
         chosen = changed.choose(changed.load(), [file]).suites - {STYLE}
         return [suite.name for suite in registry.SUITES if suite.name in chosen]
@@ -147,8 +148,8 @@ class Store:
                 raise Failure(f"{path} cannot be read ({why(error)}): remove it", status=2) from None
 
     def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
-        """Return the verdict, or a new one in state "open". A verdict of the basic pass also
-        holds for the full pass, unless the mutant survived."""
+        """Return the verdict, or a new one in state "open". For the full pass, the verdict of the
+        basic pass is also valid, unless the mutant survived or the verdict is open."""
         known = self.verdicts.get(key(patch, commit, of))
         if not known and of == FULL:
             basic = self.verdicts.get(key(patch, commit, BASIC))
@@ -157,7 +158,7 @@ class Store:
         return known or Verdict(name, commit, of)
 
     def keep(self, patch: str, verdict: Verdict) -> None:
-        """Store a verdict, finished or open."""
+        """Store a verdict. The verdict is "open" while its trial is not finished."""
         self.verdicts[key(patch, verdict.commit, verdict.of)] = verdict
         new = self.path.with_suffix(".new")
         try:
@@ -181,7 +182,7 @@ def first_failure(report: Path) -> str:
 
 
 def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
-    """Return the table: a line for each verdict."""
+    """Return the table that ./vgpu mutants prints: a line for each verdict."""
     lines = []
     for mutant, verdicts in rows:
         for of, verdict in verdicts.items():
@@ -195,7 +196,8 @@ def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
 
 
 class Tree:
-    """The worktree: checks out a commit, applies a patch, and runs the worktree's ./vgpu."""
+    """The git worktree in which mutants are built and tested. The methods check out a commit, apply a mutant's patch,
+    and run the worktree's ./vgpu."""
 
     def __init__(self, place: Path = PLACE) -> None:
         self.place = place
@@ -227,7 +229,8 @@ class Tree:
         return result.stdout.strip()
 
     def reset(self, commit: str) -> None:
-        """Reset the worktree to a commit, without changes of a mutant. Ignored files (the outputs of builds) stay."""
+        """Reset the worktree to a commit, and drop the changes that a mutant has left. Ignored files (the outputs of
+        builds) stay."""
         if (self.tree / ".git").exists():
             self.git("reset", "-q", "--hard")
             if not self.git("checkout", "-q", "--force", "--detach", commit).returncode:
@@ -352,8 +355,8 @@ class Trial:
 
 
 def mutants(of: str, names: Sequence[str]) -> int:
-    """Try the mutants of these names (all if there are no names) in a pass, and print the table. Return 0 if the share
-    of caught mutants reaches the goal of the pass, else 1."""
+    """Try the mutants of these names (all if there are no names) in the pass `of`, and print the table of verdicts.
+    Return 0 if the share of caught mutants reaches the goal of the pass (GOALS), else 1."""
     chosen = choose(load(), names)
     tree, store = Tree(), Store()
     check_room(tree.place)
@@ -380,6 +383,6 @@ def mutants(of: str, names: Sequence[str]) -> int:
 
 
 def _known(store: Store, content: str, verdict: Verdict, commit: str) -> dict[str, Verdict]:
-    """Return the finished verdicts on a mutant, by pass."""
+    """Return the verdicts on a mutant that are not open, by pass."""
     found = {of: store.of(content, verdict.name, commit, of) for of in PASSES}
     return {of: one for of, one in found.items() if one.state != "open"}

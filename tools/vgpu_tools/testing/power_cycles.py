@@ -26,7 +26,7 @@ ROUNDS = re.compile(r"^# (\d+ rounds.*)$", re.MULTILINE)
 
 
 def _in_guest(repeat: int) -> list[tuple[str, list[str], list[str]]]:
-    """Return the rows of the table that need no action of the host: name, options of ./vgpu run, command."""
+    """Return those rows of the printed table that need no action of the host: name, options of ./vgpu run, command."""
     said = ["env", f"VGPU_TEST_ROUNDS={repeat}"]
     return [
         ("memory, VRAM lost", [*SLEEP, *LOST], [*said, "vgpu-test-suspend"]),
@@ -46,8 +46,8 @@ def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) ->
 
 
 def check_cycles(repeat: int, kernel: str, append: str, environment: Environment) -> int:
-    """Run the tests of every row of the table, with `repeat` rounds of each case. The row "module reload" has RELOADS
-    times as many rounds. Return 0 if every case passed, else 1. A skipped case counts as failed."""
+    """Run the tests of every row of the printed table, with `repeat` rounds of each case. The row "module reload" has
+    RELOADS times as many rounds. Return 0 if every case passed, else 1. A skipped case counts as failed."""
     Guest(kernel=kernel).prepare()
     context = Context(environment)
     RESULTS.mkdir(parents=True, exist_ok=True)

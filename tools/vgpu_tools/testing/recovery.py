@@ -24,8 +24,8 @@ UNMET = 3  # most rounds of a row that are repeated because no fault occurred
 class Line:
     """A row of the table: a kind of failure.
 
-    The last of `injections` must fire. vgpu-recover-loop executes `command` during the failure and
-    prints a reply with numbers. A recovery increments the number with the name `counter`.
+    A round is counted as injected if the last of `injections` fired. vgpu-recover-loop executes `command` during the
+    failure, and prints a reply of names and values. A recovery increments the value with the name `counter`.
     """
 
     name: str
@@ -39,14 +39,13 @@ class Line:
     micros: list[int] = field(default_factory=list)
 
     def good(self, repeat: int) -> bool:
-        """Return whether in each of `repeat` rounds the injection fired, the driver recovered, and all data was
-        intact."""
+        """Return whether no round of the row failed. Call this after the last of the `repeat` rounds."""
         return self.injected == self.recovered == self.intact == repeat
 
 
 @dataclass
 class Outcome:
-    """The result of a campaign: its rows, and the first error of the guest (`complaint`, empty
+    """The result of a campaign: the rows of the table, and the first error of the guest (`complaint`, empty
     if the guest had no error)."""
 
     rows: list[Line]
@@ -73,8 +72,9 @@ def _lines() -> list[Line]:
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
         Line("SDMA reads poison", [("vram-poison", {"count": 1})], "poison", "poisoned"),
         Line("CP reads poison", [("vram-poison", {"count": 1})], "cp", "poisoned"),
-        # Inject the failure in the GFX hub, because the CPU waits for the acknowledgements of this
-        # hub. The acknowledgements of the MM hub are polled by jobs.
+        # Inject the failure in the GFX hub, because only the CPU waits for the acknowledgements of
+        # this hub. In the MM hub, jobs also poll for acknowledgements. There the failure could hit
+        # a job, which would then hang.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),
@@ -134,8 +134,8 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # The TLB may drop the wrong GART entry before an access uses the entry. Then the next
-            # walk reads the right entry, and no fault occurs.
+            # The injection makes a GART entry wrong. The TLB may drop this entry before an access
+            # uses it. Then the next walk reads the right entry, and no fault occurs.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)

@@ -15,8 +15,8 @@ def _with_firmware(*steps: Step) -> list[Step]:
 
 
 def steps_of_all() -> list[Step]:
-    """Return the steps that every run of tests needs: those for the QEMU that measures the host's
-    speed."""
+    """Return the build steps that every run of tests needs: those for QEMU and its firmware. A run
+    of QEMU measures the host's speed (see limits.measure())."""
     return _with_firmware(qemu.build())
 
 
@@ -64,8 +64,8 @@ def choose(names: Sequence[str], level: str) -> list[Suite]:
 
 
 def stages(suites: Sequence[Suite]) -> Iterator[list[Suite]]:
-    """Divide suites into stages. A stage has successive suites with the same `beside`, which run
-    at the same time, or a single suite."""
+    """Divide suites into stages. The suites of a stage run at the same time. A stage has successive
+    suites with the same `beside`, or a single suite with an empty `beside`."""
     stage: list[Suite] = []
     for suite in suites:
         if stage and (not suite.beside or suite.beside != stage[0].beside):

@@ -14,16 +14,15 @@ SLOWEST = 10  # number of cases in the list of the slowest
 
 
 def summary(cases: Sequence[Case]) -> str:
-    """Return the numbers of passed, failed and skipped cases as one line. For all cases of a run of
-    tests, this is the last line of the output."""
+    """Return the numbers of passed, failed and skipped cases as one line. If `cases` are all cases
+    of a run of tests, this line is printed last."""
     counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
     return "{} passed, {} failed, {} skipped".format(*counts)
 
 
 def gist(case: Case) -> str:
-    """Return one line about a failed case. If `case.gist` is not empty, return `case.gist`, which
-    says how the guest failed. Otherwise return the last line of `case.why` if that line is a TAP
-    comment, else the first line of `case.why`."""
+    """Return one line that says why a case failed: `case.gist` (how the guest failed), or else a line
+    of `case.why` (the last line if it is a TAP comment)."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 
@@ -75,8 +74,8 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 
 def failures(outcomes: Sequence[Outcome]) -> None:
-    """Print a line for each failed case. Call this after table(), because a log that lost its
-    beginning still has the last lines of the output."""
+    """Print a line for each failed case. Call this after table(), so that these lines come last:
+    a log that lost its beginning then still has the failures."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -29,8 +29,8 @@ INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 # Matches a prototype at the start of a statement or a line: the words of a type, a name, and a
 # parenthesis, if the next semicolon comes before any brace. Names in capitals (macros) and
-# attributes are not matched. The excluded first words begin static functions or other kinds of
-# statements.
+# attributes are not matched. The first word is not `static` (a static function), and is no word
+# with which another kind of statement begins (`return`, `typedef` and so on).
 PROTOTYPE = re.compile(
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
     r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",
@@ -42,8 +42,8 @@ PROTOTYPE = re.compile(
 class Use:
     """A line of a source that includes or imports a file of the checkout, `target`.
 
-    `private` is a private name of `target` that the line uses; "": none. If the name in an include
-    is ambiguous, `others` lists the further files that the name can mean.
+    If the line uses a private Python name of `target` (`_name`), `private` is this name; otherwise
+    "". If the name in an include is ambiguous, `others` lists the further files that it can mean.
     """
 
     file: str
@@ -73,13 +73,13 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
     The included file is searched in these folders, in this order:
     - the folder of the C file, unless the include has angle brackets;
     - the folder of the C file's section;
-    - if the included name begins with the prefix of a section: this section's folder, for the rest
-      of the name;
+    - if the included name begins with the prefix of a section: this section's folder, where the
+      search is for the rest of the name;
     - the parent folder of OPEN.
 
-    If the search fails and the included name has no folder part, `target` and `others` of the Use
-    are all files with this name in the C file's section. A build may find any of these files,
-    because the build may have an include path for each folder.
+    If the search fails and the included name has no folder part, the Use has all files with this
+    name in the C file's section: the first as `target`, the rest as `others`. A build may find any
+    of these files, because the build may have an include path for each folder.
     """
     room = rooms.of(file)
     section = room.section if room else None
@@ -101,8 +101,13 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _module(rooms: Rooms, file: str, name: str) -> str:
-    """Return the file of a module that `file` imports: in a package of the checkout, beside `file` if `file` is a
-    script, or in a folder of scripts. Return "" if none of these has the module."""
+    """Return the file of the module `name` that `file` imports; "" if the module is not found.
+
+    The module is searched in these places, in this order:
+    - if `name` begins with the prefix of a section: this section's folder, for the rest of `name`;
+    - the folder of `file`, if this folder is no package (has no __init__.py);
+    - the folders of scripts of the section of `file`.
+    """
     room = rooms.of(file)
     way = name.replace(".", "/")
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
@@ -183,7 +188,8 @@ def _fault(rooms: Rooms, use: Use, room: Room) -> str:
 def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
     """Check the sources among `files`, which are relative to `root`. Return the violations, and the large files.
 
-    A use that a `known` line permits is no violation, and does not count in the search for cycles of rooms.
+    A `known` line of rooms.txt permits a use that the other lines forbid. Such a use is no violation, and does not
+    count in the search for rooms that use each other in a circle.
     """
     sources = [file for file in files if file.endswith((*C_SUFFIXES, ".py"))]
     if not sources or not (root / LIST).exists():

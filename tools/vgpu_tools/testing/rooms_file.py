@@ -22,8 +22,8 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 
 @dataclass(frozen=True)
 class Section:
-    """A section of rooms.txt: its folder, and the prefix of include or import lines that name its
-    files."""
+    """A section of rooms.txt, for the rooms in `folder`. A file in `folder` can be included or
+    imported by a name that begins with `prefix`; "": there is no such prefix."""
 
     folder: str
     prefix: str
@@ -32,7 +32,8 @@ class Section:
     scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:
-        """Return the path, from the top of the checkout, that a name in this section stands for."""
+        """Return the path of a name in this section, relative to the top of the checkout. The name is relative to
+        `folder`, or with a leading "/" to the top of the checkout."""
         return name[1:].rstrip("/") if name.startswith("/") else normpath(join(self.folder, name))
 
 
@@ -118,8 +119,9 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # Handle patterns and `face` lines after all other lines. A pattern leaves out folders that
-        # have a separate line, and a `face` line needs the room that another line defines.
+        # Handle patterns after all other lines, because a pattern leaves out folders that another
+        # line names. Handle `face` lines last, because a `face` line needs the room that another
+        # line or a pattern defines.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
         self._check_allowed()
@@ -184,7 +186,8 @@ class Rooms:
         self.known.setdefault(pair, line)
 
     def _pattern(self, line: int, text: str, section: Section, name: str, allowed: str) -> None:
-        """Add a room for each folder that matches a pattern and has no separate line."""
+        """Add a room for each folder that matches the pattern `name`, unless another line of rooms.txt has already
+        added this room."""
         like = section.path(name)
         found = {one for one in self._folders if fnmatchcase(one, like) and one.count("/") == like.count("/")}
         if not found:
@@ -194,8 +197,9 @@ class Rooms:
             self._room(line, text, section, folder[len(section.folder) + 1 :] if inside else f"/{folder}", allowed)
 
     def _faces(self, line: int, _: str, section: Section, name: str, words: str) -> None:
-        """Set the faces of a room from a `face` line. The line names a header of a subfolder by its
-        path in the room (SUBFOLDER/x.h), or only by its file name (x.h)."""
+        """Set the faces of a room from a `face` line, which lists headers (`words`). A header in a
+        subfolder of the room is listed by its path from the room's folder (SUBFOLDER/x.h), or only
+        by its file name (x.h)."""
         room = self.rooms.get(section.path(name)) if name else None
         if not room:
             self._wrong(line, f"there is no room {name or 'before the colon'}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make test-stress: runs rounds of the basic pass beside stress-ng, with random delays in programs
-and device threads.
+"""make test-stress: runs the basic tests several times (rounds) while stress-ng loads the host. Test
+programs and device threads have random delays.
 
-build/stress.json keeps the rounds of all invocations, with commit and seed. A round counts only if the load was
-effective, that is, if qtest took at least LOAD times its budget.
+build/stress.json keeps the rounds of all invocations, with commit and seed. A round is green only if no case failed
+and the load was effective, that is, if qtest took at least LOAD times its budget.
 """
 
 import contextlib
@@ -50,8 +50,7 @@ class Round:
     log: str
 
     def good(self) -> bool:
-        """Return whether the round is green: no case failed, some passed, and the load was
-        effective."""
+        """Return whether the round is green. If a new round is not green, run() returns 1."""
         return not self.failed and self.passed > 0 and self.load >= LOAD
 
 
@@ -104,7 +103,8 @@ def _round(seed: int, log: Path, environment: Environment) -> Round:
 
 
 def judge(report: Report, of: str, seed: int, seconds: float, log: Path) -> Round:
-    """Make the round from the report of a pass. A report without cases counts as one failed case."""
+    """Return the result of a round. `report` is the report of its run of the basic tests, `of` the checkout's commit.
+    A report without cases counts as one failed case."""
     load = report.seconds_of("qtest") / budget.load().seconds["qtest"]
     failed = report.count("failed") if report.cases else 1
     return Round(of, seed, seconds, load, report.count("passed"), failed, report.count("skipped"), str(log))

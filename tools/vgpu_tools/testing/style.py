@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make check: runs style and static checks, each by the tool that the upstream project uses.
+"""make check: runs style and static checks. The driver and the device are checked with the tools of
+their upstream projects, Linux and QEMU.
 
 checkpatch and the static checks of the driver skip unchanged files that have passed. For
 checkpatch, the cache has a marker (an empty file) for each source file that has passed. For the
@@ -41,7 +42,6 @@ def steps() -> list[Step]:
 
 
 def c_files(*folders: Path) -> list[Path]:
-    """Return the C sources and headers below the folders."""
     return [path for folder in folders for path in fingerprint.source_files(folder) if path.suffix in C_SUFFIXES]
 
 
@@ -80,7 +80,7 @@ def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[P
 
 
 def _forget_oldest() -> None:
-    """Remove the oldest markers, so that at most KEEP_PASSED markers stay."""
+    """Remove the oldest markers of checkpatch, so that at most KEEP_PASSED markers stay."""
     markers = sorted(PASSED.iterdir(), key=lambda path: path.stat().st_mtime)
     for marker in markers[: -KEEP_PASSED or None]:
         marker.unlink(missing_ok=True)

@@ -23,7 +23,8 @@ class Context:
     """The state that the suites of one run share: the user's environment, child processes, the host's speed."""
 
     def __init__(self, environment: Environment = NOTHING_SET, scale: float = 0.0) -> None:
-        """`scale` is a known factor of the host's speed; 0: not measured (limits.Speed)."""
+        """`scale` is this host's slowdown from an earlier measurement. If it is 0, the first use of `speed` measures
+        the slowdown (see limits.Speed)."""
         self.environment = environment
         self.children = Children()
         self.speed = Speed(self.children, scale)
@@ -34,9 +35,9 @@ class Plan:
     """The plan of a run of tests.
 
     `level` is the pass: BASIC, FULL or LONG. `seconds` is the duration of each test with a long form (LONG only).
-    `fail_fast` ends the run after the first suite, guest or program with a failed case. Three members restrict the run;
-    None: no restriction. `programs` are the guest programs to run, `files` the files for the style checks (relative to
-    the checkout), `machines` the files of Avocado's tests (names without .py).
+    `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs`, `files` and
+    `machines` restrict the run; None: no restriction. `programs` are the guest programs to run, `files` the files for
+    the style checks (relative to the checkout), `machines` the files of Avocado's tests (names without .py).
     """
 
     level: str = BASIC
@@ -53,7 +54,7 @@ class Plan:
 
     def variables(self, context: Context) -> dict[str, str]:
         """Return the environment of test programs in C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the
-        basic pass, the user's seeds, and the factor of the host's speed."""
+        basic pass, the user's seeds (of the delays and of the tests), and the factor of the host's speed."""
         environment, scale = context.environment, context.speed.scale()
         given = {
             "VGPU_TEST_SECONDS": str(self.seconds) if self.seconds else "",
@@ -81,7 +82,7 @@ class Suite:
     beside: str = ""
 
     def in_pass(self, level: str) -> bool:
-        """Return whether this suite belongs to the pass `level`: BASIC, FULL or LONG."""
+        """Return whether this suite belongs to the pass `level` (BASIC, FULL or LONG)."""
         order = (BASIC, FULL, LONG)
         return order.index(self.lowest) <= order.index(level)
 
@@ -111,7 +112,7 @@ class Report:
 
     @property
     def cases(self) -> list[Case]:
-        """The cases of the suites that have run. With `fail_fast` these may be only some suites of the plan."""
+        """The cases of the suites that have run. With `fail_fast`, some suites may not have run."""
         return [case for outcome in self.outcomes for case in outcome.cases]
 
     @property
@@ -131,11 +132,11 @@ class Report:
 def in_order(
     one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan, children: Children
 ) -> Iterator[tuple[Part, list[Case], str]]:
-    """Run the parts of a suite, AT_ONCE at a time. Yield for each part, in the order of `parts`: the part, its cases,
-    its text for the log.
+    """Run the parts of a suite, AT_ONCE at a time. Yield for each part: the part, its cases, its text for the log. The
+    order is that of `parts`, but with plan.fail_fast that of completion.
 
-    `one` runs a part and returns cases and text; the text is appended to the log. With plan.fail_fast the parts are
-    yielded in the order of completion, and after the first part with a failed case the run's children are ended.
+    `one` runs a part and returns cases and text; the text is appended to the log. With plan.fail_fast, the first part
+    with a failed case is the last part that is yielded. Then all child processes of the run are ended.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:

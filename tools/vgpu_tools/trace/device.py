@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from vgpu_tools.trace.events import Event
 
-# Number of SDMA engines (SDMA_NUM_ENGINES). The compute engine has this number as its id
-# (VGPU_CLIENT_CP).
+# Number of SDMA engines (SDMA_NUM_ENGINES). Their ids are 0 to 4. The next id, 5, is the id of the
+# compute engine (VGPU_CLIENT_CP).
 SDMA_ENGINES = 5
 # The event for which a stalled queue waits, by the value of the device's VGPUWait.
 WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}
@@ -51,7 +51,7 @@ class Span:
 
 @dataclass
 class Fault:
-    """A fault that the device raised. Times are in ns since 1970 by the host's clock; 0: the event did not happen."""
+    """A fault that the device raised. Times are in ns since 1970 by the host's clock; 0: this step did not happen."""
 
     device: str
     serial: int
@@ -82,7 +82,8 @@ class Fault:
 
 
 class Device:
-    """All devices of a recording. `faults` are sorted by the time of their raise, `stalls` by the time of their end."""
+    """The faults and stalls of all devices of a recording. `faults` are sorted by `raised`. `stalls` are in the order
+    in which the log shows that they ended."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.faults: list[Fault] = []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds the driver's side of a trace: services of faults by the fault workers; migrations and
-unmappings; the life and the evictions of processes; recoveries; jobs."""
+"""Builds the driver's side of a trace: services (in a service, a fault worker handles a fault);
+migrations and unmappings; the life and the evictions of processes; recoveries; jobs."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -116,9 +116,9 @@ class Driver:
         self._note(event)
 
     def _alive(self, event: Event) -> None:
-        """Record an event of LIFE with its process. An event of a range names the process only
-        by the PASID. The task of the event does not identify the process, because a task of
-        another process may cause such an event."""
+        """Add an event of LIFE to `life`, with the id of its process. An event of a range has only
+        the PASID, by which `_owners` gives the process. The event's task does not identify the
+        process, because a task of another process may cause such an event."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
             self._note(event)
@@ -137,8 +137,9 @@ class Driver:
         return services[at] if at < len(services) and services[at].begin <= span.begin else None
 
     def _note(self, event: Event) -> None:
-        """Record the name of the event's process. If the event is `vgpu_vm_map`, also record the
-        PASID, because only the process itself causes this event."""
+        """Record the task's name as the name of its process, unless the task is a kernel thread. If
+        the event is `vgpu_vm_map`, also record this process as the owner of the PASID, because only
+        the owner itself causes this event."""
         if not event.who.startswith(KERNEL_THREADS):
             self.names.setdefault(event.process, event.who)
             if event.name == "vgpu_vm_map":

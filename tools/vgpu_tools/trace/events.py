@@ -117,7 +117,8 @@ class Axis:
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
-        """Return why no offset is within both bounds, or "" if one is."""
+        """Return "" if an offset exists between the bounds `low` and `high`. Otherwise return a message that says by
+        how much the bounds contradict each other."""
         if self.low <= self.high + STAMP_NS:
             return ""
         return f"the clocks of host and guest differ by {(self.low - self.high) // 1000} us more than causes allow"
@@ -130,8 +131,8 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
     The two events of a fault have the same device, serial, page, VMID and kind of access. Several events of the device
     may match one event of the driver, because a device repeats its serials after a reset. Then the times decide. The
     device's event has the host's time. The driver's event has the time of the GPU's clock, from the interrupt entry.
-    Both clocks run at one rate, so that the difference of the two times is about the same for all faults. The match
-    with the difference nearest to this usual difference is joined. No event is joined twice.
+    Both clocks run at one rate, so that the difference of the two times is about the same for all faults. Of the
+    matches, those with a difference nearest to this usual difference are joined first. No event is joined twice.
     """
     found = []
     for event in received:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers of the pictures of runs (./vgpu pictures) from joined recordings.
+"""Computes the numbers that the pictures of runs (./vgpu pictures) show. The input are recordings in
+which the events of device and driver are joined (timeline.Sides).
 
 `demo()`, `pressure()` and `latency()` each return the numbers of one picture. Times are in
 milliseconds from the start of the picture's axis, latencies in microseconds, memory in MiB.
@@ -57,8 +58,8 @@ class Part:
 
 @dataclass
 class Demo:
-    """The numbers of the demo's timeline. `spans` and `points` have the events by the name of
-    their lane."""
+    """The numbers of the demo's timeline. By the name of a lane, `spans` has pairs of begin and
+    end, and `points` has times."""
 
     parts: list[Part]
     steps: list[Part]
@@ -94,7 +95,8 @@ class Group:
 
 @dataclass
 class Latency:
-    """The numbers of the picture "fault-latency". The latency of a fault is the time from raise to replay."""
+    """The numbers of the picture "fault-latency". The latency of a fault is the time from its raise
+    by the device to the replay of the access."""
 
     edges: list[float]
     parts: tuple[str, ...]
@@ -149,7 +151,7 @@ def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part
         elif found := STEP.match(line):
             # The demo prints the row at the end of the step, with the step's duration. A step does
             # not begin before the end of the previous step. If several rows arrived at the same
-            # time, all of their steps except the first get the duration 0.
+            # time, only the first of their steps gets a duration, and the others get 0.
             begin = at - int(float(found[3]) * 1e6)
             rows.append((found[1], found[2], max(begin, rows[-1][3]) if rows else begin, at))
     if not rows:
@@ -267,8 +269,9 @@ def cuts(fault: Fault) -> list[float] | None:
     the replay came before the driver received the fault, because then the repair of another fault
     caused the replay.
 
-    The section "received to serviced" ends with the service's verdict. If the engine replays the
-    access earlier, as soon as the page-table entry is written, the section ends with the replay.
+    The second section ("received to serviced") ends at the end of the service. The engine may replay
+    the access earlier, as soon as the page-table entry is written. Then the section ends with the
+    replay.
     """
     service = fault.service
     if not fault.replayed or not service or service.name != REPAIRED:
@@ -281,8 +284,9 @@ def cuts(fault: Fault) -> list[float] | None:
 
 
 def _group(name: str, found: list[list[float]], first: int, number: int) -> Group:
-    """Return the group `name` of the latencies `found`. Each latency is the list of the durations of its sections. The
-    group counts the latencies in `number` successive bins, which begin with the bin `first` (see _bin())."""
+    """Return the group `name`. Each list in `found` has the durations of a fault's sections; the fault's latency is
+    their sum. The group counts these latencies in `number` successive bins. The first of these bins has the number
+    `first` (see _bin())."""
     totals = sorted(map(sum, found))
     counts = [0] * number
     for total in totals:
@@ -297,7 +301,8 @@ def _group(name: str, found: list[list[float]], first: int, number: int) -> Grou
 
 
 def _bin(us: float) -> int:
-    """Return the number of the bin of a latency; bin 0 begins at 1 us."""
+    """Return the number of the bin of a latency. The bins are logarithmic. Bin 0 begins at 1 us, and also counts
+    shorter latencies."""
     return math.floor(math.log10(max(us, 1.0)) * PER_DECADE + 1e-9)
 
 

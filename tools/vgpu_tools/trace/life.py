@@ -17,7 +17,7 @@ from vgpu_tools.trace.figures import MARK, REPAIRED, TO_VRAM
 from vgpu_tools.trace.timeline import Sides
 
 STEP = "vgpu life "  # the marks of vgpu-svm-life begin with this
-# The step COPIED ends the first panel, the step UNMAP starts the second panel.
+# The mark COPIED ends the first panel of the picture, the mark UNMAP starts the second panel.
 COPIED, UNMAP = "the copy is complete", "munmap of B"
 PROGRAM, PROCESS, LIST, NOTIFIER, FAULT, MIGRATION = LANES = (
     "program",
@@ -28,7 +28,7 @@ PROGRAM, PROCESS, LIST, NOTIFIER, FAULT, MIGRATION = LANES = (
     "migration",
 )
 RANGES = ("range A", "range B")  # lanes of the ranges, in the order of their creation
-# Lane and text of the driver's events that belong to the process.
+# Lane and text of the driver's events that name the process by its pid (events of ranges have only the PASID).
 STATES = {
     "vgpu_process_alloc": (PROCESS, "structure allocated"),
     "vgpu_process_hash": (PROCESS, "in the hash: lookups find it"),
@@ -46,7 +46,8 @@ NOTIFIED = {0: "munmap", 5: "exit", 6: "migration"}  # by enum mmu_notifier_even
 
 @dataclass(frozen=True)
 class Mark:
-    """An event in the picture. In a panel, `at` is in us from the panel's start; in _Run, in ns since 1970."""
+    """An event in the picture. In a mark of a Panel, `at` is in us from the panel's start. In a mark of _Run, `at`
+    is in ns since 1970."""
 
     at: float
     lane: str
@@ -182,8 +183,7 @@ class _Run:
         return Panel(title, place(end), marks, bars)
 
     def at(self, lane: str, text: str) -> int:
-        """Return the time of the first mark on `lane` whose text is `text`. Raises Failure if there
-        is no such mark."""
+        """Return the time of the first such mark, in ns since 1970."""
         for mark in self.marks:
             if (mark.lane, mark.text) == (lane, text):
                 return int(mark.at)

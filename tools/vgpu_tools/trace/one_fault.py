@@ -34,9 +34,9 @@ class OneFault:
 
 
 def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
-    """Return tuples of latency, fault and migration, sorted by latency. There is a tuple for each repaired fault whose
-    service migrated memory to VRAM. A service can answer several faults, but reports the serial of one fault only:
-    leave out the other faults."""
+    """Return tuples of latency (us), fault and migration, sorted by latency. There is a tuple for each repaired fault
+    whose service migrated memory to VRAM. If a service answered several faults, only the fault with the serial that
+    the service reports has a tuple."""
     migrations = {
         id(service): span
         for span in sides.driver.migrations

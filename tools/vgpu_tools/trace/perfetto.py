@@ -32,7 +32,8 @@ class Slice:
 
 
 class Timeline:
-    """Tracks with slices. The tracks are in the order of their first use."""
+    """A trace of processes and their threads. A thread has a track with slices. The tracks of a process are in the
+    order of their first use."""
 
     def __init__(self) -> None:
         self._processes: dict[str, int] = {}  # pid by name
@@ -40,7 +41,8 @@ class Timeline:
         self._tids: dict[tuple[str, str], int] = {}
 
     def process(self, name: str, pid: int) -> str:
-        """Set the pid of a process, unless it is already set. Returns the name."""
+        """Add a process. If the process already exists, its pid does not change. Return `name`, for use as an argument
+        of add()."""
         self._processes.setdefault(name, pid)
         return name
 
@@ -91,7 +93,7 @@ def _describe(trace: Trace, uuid: int) -> TrackDescriptor:
 
 
 class _Lane:
-    """Slices that nest, in the order of their begin."""
+    """Slices sorted by `begin`. Of any two slices, one contains the other, or they do not overlap."""
 
     def __init__(self) -> None:
         self.slices: list[Slice] = []
@@ -165,8 +167,7 @@ def _annotate(event: TrackEvent, key: str, value: Value) -> None:
 
 
 def read(path: Path) -> list[Slice]:
-    """Return the slices and instants of a file, in the order of their begin. Raises Failure if the file is not well
-    formed."""
+    """Return the slices and instants of a file, sorted by `begin`. Raises Failure if the file is not well formed."""
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
     tracks: dict[int, tuple[str, str]] = {}

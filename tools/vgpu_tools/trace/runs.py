@@ -28,8 +28,8 @@ FOLDER = BUILD / "pictures"  # holds the output of the programs, and DATA
 DATA = FOLDER / "runs.json"
 COMMAND = "./vgpu pictures"
 SECONDS = 300.0  # timeout of a run
-# Shell script that runs a command in the guest. While the command runs, the script writes the memory in use to the
-# trace every 5 ms. `read -t` on an empty pipe sleeps without starting a process.
+# Shell script that runs a command in the guest. While the command runs, the script writes the use of VRAM and GTT
+# to the trace every 5 ms. `read -t` on an empty pipe sleeps like `sleep`, but without starting a process.
 SAMPLED = f"""\
 marker={record.MARKER}
 for device in /sys/class/drm/renderD*/device; do
@@ -49,7 +49,7 @@ status=$?
 kill $sampler
 exit $status
 """
-# Phases of PRESSURE: the title, and the program with its argument. Each program uses more memory than the VRAM has.
+# Each phase of PRESSURE: its title, and its program with an argument. Each program uses more memory than the VRAM has.
 PHASES = (
     ("four processes, buffers of 1.5 x VRAM", ("vgpu-test-evict", "=processes at work take turns")),
     ("shared memory of 1.5 x VRAM", ("vgpu-test-svm-evict", "=itself, with retry")),
@@ -87,7 +87,7 @@ LIFE = Workload("life", ("--vram", "64M"), ("sh", "-c", f"vgpu-svm-life {record.
 
 @dataclass
 class Lines:
-    """A sink of a command's output: lines with the host's time (ns since 1970) of their arrival."""
+    """Takes the output of a command, and keeps each line with the host's time (ns since 1970) when the line arrived."""
 
     lines: list[tuple[int, str]] = field(default_factory=list)
     rest: bytes = b""
@@ -132,8 +132,8 @@ def _run(workload: Workload, environment: Environment) -> Recorded:
 
 
 def facts(accelerator: str, runs: dict[str, Recorded]) -> dict[str, object]:
-    """Return the facts for the captions: command, commit, date, machine, precision of the clocks, and the
-    inconsistencies that were found in the recordings (doubts)."""
+    """Return the facts for the captions: command, commit, date, machine, precision of the clocks, and doubts
+    (inconsistencies that were found in the recordings)."""
     commit = output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"]).strip() or "unknown"
     if output_of(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"]).strip():
         commit += " and changes"
@@ -148,7 +148,7 @@ def facts(accelerator: str, runs: dict[str, Recorded]) -> dict[str, object]:
 
 
 def take(environment: Environment) -> Path:
-    """Record all runs and write the numbers of the pictures. Return the file, DATA."""
+    """Record all runs, and write the data that the pictures show to the file DATA. Return DATA."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     options.parse((), environment).guest.prepare()
     runs = {one.name: _run(one, environment) for one in (DEMO, PRESSURE, FAULTS, LIFE)}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes one timeline of a recording: a slice for each fault from raise to replay, the driver's services, and flows."""
+"""Makes one timeline of a recording, for Perfetto: a slice for each fault from raise to replay, the driver's services,
+and flows, which connect a fault with its service and its replay."""
 
 from dataclasses import dataclass, field
 
@@ -41,7 +42,7 @@ class Outcome:
 
 @dataclass
 class Sides:
-    """The device's and the driver's side of a recording, with the host's times."""
+    """The device's and the driver's side of a recording. The guest's times have been converted to the host's time."""
 
     device: Device
     driver: Driver
@@ -85,8 +86,8 @@ def make(recording: Recording) -> Outcome:
 
 
 def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[list[Event], dict[int, Fault]]:
-    """Return the guest's events with the host's times, and a map from id() of each `svm_fault` event to the device's
-    fault."""
+    """Return the guest's events, and a map from id() of each joined `svm_fault` event to the device's fault. The times
+    of the events are converted from the guest's ticks to the host's time."""
     device = sides.device
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):
@@ -115,8 +116,8 @@ def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[li
 
 
 def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, int]]:
-    """Return, for each acknowledgement, the time when the device received it (ns) and the time when the driver wrote it
-    (ticks)."""
+    """Return two times for each acknowledgement of a retry fault: when the device received the acknowledgement (ns),
+    and when the driver wrote it (ticks)."""
     slots: dict[tuple[int, int], Fault] = {}
     found = []
     for event in events:
@@ -140,8 +141,8 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
     """Add a doubt for each effect that comes before its cause. A replay before the fault's
-    service is a doubt only if this service repaired the fault. Otherwise (for example if the fault
-    is stale) the repair of another fault can have caused the replay."""
+    service is a doubt only if this service has the verdict "repaired". With another verdict (for
+    example stale) the repair of another fault can have caused the replay."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
@@ -188,7 +189,7 @@ class _Picture:
         return max(0, time - self.zero)
 
     def _add(self, process: str, thread: str, piece: Slice) -> None:
-        """Add a slice to a thread that exists only in the timeline."""
+        """Add a slice to a track that is no thread of the guest, and therefore has a synthetic thread id."""
         self.out.add(process, thread, piece, self.tids.setdefault((process, thread), FIRST_TID + len(self.tids)))
 
     def _flow(self, fault: Fault) -> int:

@@ -27,15 +27,16 @@ def microseconds(us: float) -> str:
 
 
 def ticks(length: float, most: int = 6) -> list[float]:
-    """Return round numbers from 0 to the length of an axis: at most `most` steps of 1, 2 or 5 times a power of ten."""
+    """Return the ticks of an axis from 0 to `length`. The distance between two ticks is 1, 2 or 5 times a power of ten,
+    and fits at most `most` times into the axis."""
     step = 10.0 ** math.floor(math.log10(max(length, 1.0) / most))
     step *= next(times for times in (1, 2, 5, 10) if length / (step * times) <= most)
     return [number * step for number in range(int(length / step + 1e-9) + 1)]
 
 
 class Warp:
-    """The axis of the demo: all time from the start of the first step to the end of the last step.
-    Steps, and gaps between steps, have different scales."""
+    """The axis of the demo's timeline, from the start of the first step to the end of the last step.
+    Each step has its own scale. Gaps between steps are drawn shorter than steps of equal duration."""
 
     def __init__(self, steps: Sequence[Numbers]) -> None:
         pieces: list[tuple[float, float, float, Numbers | None]] = []  # begin, end, weight, step

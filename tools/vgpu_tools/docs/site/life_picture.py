@@ -16,8 +16,8 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-# Distances from the left edge, in points. AXIS: the axis. LEADER: the right ends of the lines that
-# start at the axis. TIMES: the right edge of the printed times.
+# Distances from the left edge, in points. AXIS: the axis. LEADER: the right ends of the lines from
+# the axis to the rows. TIMES: the right edge of the printed times.
 AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
@@ -77,15 +77,18 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row of one end of a bar. `end` says which end: "begin" or "end". If a mark on the
-    bar's lane has the time of this end, return the row of this mark. Otherwise, the panel does not
-    contain this end: return `outside`."""
+    """Return the row of one end of a bar. `end` says which end: "begin" or "end".
+
+    The row is that of the mark with the same lane and the same time as this end: the first such mark
+    for "begin", the last one for "end". If there is none, this end is outside of the panel. Return
+    `outside` then.
+    """
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
 
 
 def _axis(axes: Axes, panel: Numbers) -> None:
-    """Draw the axis to scale, and a line from each event's time to the event's row."""
+    """Draw the axis to scale. Draw a line from each event's time on the axis to the event's row."""
     last, length = len(panel["marks"]) - 1, panel["length"] or 1.0
     axes.plot([AXIS, AXIS], [0, last], color=NOTE, linewidth=0.8)
     for tick in ticks(length):

@@ -111,7 +111,8 @@ def demo(data: Numbers, run: Numbers) -> Figure:
 
 
 def pressure(data: Numbers, run: Numbers) -> Figure:
-    """Draw memory in use, faults and migrations over time."""
+    """Draw three graphs over the same time, one below the other: memory in use, rate of faults, and
+    rate of migrations."""
     figure = Figure(figsize=(WIDTH, 5.8))
     memory, faults, moves = figure.subplots(3, 1, sharex=True, height_ratios=(1.5, 1.0, 1.3))
     figure.subplots_adjust(left=0.075, right=0.985, top=0.905, bottom=0.105, hspace=0.34)
