@@ -5,8 +5,9 @@
  * object. Catches: use after free (KASAN); locks taken in the wrong order (lockdep);
  * leaked memory; a queue that cannot be stopped.
  *
- * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED=SEED repeats the order of
- * calls of the run that printed SEED.
+ * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED=SEED uses the random
+ * numbers of the run that printed SEED. Both threads draw from one sequence of random numbers, so
+ * the calls may still differ.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -392,6 +393,20 @@ static char *anonymous(void)
 	return p;
 }
 
+/* Create the userptr BO on o.mem and map it. -EADDRINUSE if an SVM range is at the address. */
+static int user_create(void)
+{
+	int r = alloc_mem(KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | VG_BO_ACCESS, o.mem,
+			  PAGES, &o.user);
+
+	if (r)
+		return r;
+	r = map(o.user);
+	if (r)
+		free_mem(o.user);
+	return r;
+}
+
 static void set_up(void)
 {
 	char *late;
@@ -402,22 +417,20 @@ static void set_up(void)
 			race_below(2) ? VG_VRAM : VG_GTT, &o.bo));
 	o.mem = anonymous();
 	o.svm = anonymous();
-	r = alloc_mem(KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | VG_BO_ACCESS, o.mem,
-		      PAGES, &o.user);
+	r = user_create();
 	if (r == -EADDRINUSE) {
 		/*
 		 * A queue of the previous round has faulted at this address. The driver handled
-		 * the fault late, when the new memory was already mapped at this address. As in
-		 * amdkfd, this created an SVM range for the new memory. Use other memory.
+		 * the fault late, when the new memory was already mapped at this address, perhaps
+		 * between the allocation of the BO and its mapping. As in amdkfd, this created an
+		 * SVM range for the new memory. Use other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();
 		munmap(late, PAGES * VG_PAGE);
-		r = alloc_mem(KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | VG_BO_ACCESS,
-			      o.mem, PAGES, &o.user);
+		r = user_create();
 	}
 	ERRNO(0, r);
-	ERRNO(0, map(o.user));
 	OK(vg_svm_set1(&vg, o.svm, PAGES * VG_PAGE, KFD_IOCTL_SVM_ATTR_ACCESS,
 		       gpu->gpu_id));
 	if (race_below(2))
