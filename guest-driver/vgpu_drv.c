@@ -96,7 +96,8 @@ err_reset:
  * points of files and mappings check drm_dev_enter() or vgpu_mman.ready. The main steps, in
  * order:
  *
- *	vgpu_reset_stop()	no recovery starts any more; the CPU executes failed jobs instead
+ *	vgpu_reset_stop()	no recovery starts any more. The CPU executes failed jobs of copies,
+ *				fills and page-table writes; other failed jobs end with an error
  *	kfd_device_fini()	processes lose the GPU, SVM pages leave VRAM
  *	drm_dev_unplug()	waits for ioctls and page faults in flight
  *	vgpu_hw_fini()		no DMA and no interrupt afterwards

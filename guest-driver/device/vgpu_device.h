@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * struct vgpu_device: the DRM device, and pointers to the state of the driver's parts. The
- * source of each part is in a folder of its own.
+ * source of each part is in a folder of its own, except suspend and resume (vgpu_pm.c).
  *
  * vgpu_pci_probe() initialises the folders from hw/ up to kfd/. The init function of a
  * folder allocates its structure with drmm_kzalloc() before it registers a drmm action that

@@ -9,9 +9,9 @@
  * runs. The job waits for:
  *
  *	the KERNEL fences of its BOs, and the last page table update;
- *	other fences of its BOs, unless a job of the same file added the fence, or the BO
- *	has the flag EXPLICIT_SYNC;
- *	earlier jobs of the same file, if user space requests this
+ *	the WRITE and READ fences of its BOs, unless a job of the same file added the fence,
+ *	or the BO has the flag EXPLICIT_SYNC;
+ *	jobs of the same file and fences of syncobjs, if user space requests this
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/sched/signal.h>
@@ -421,8 +421,9 @@ static bool cs_vram_lost(const struct vgpu_cs *cs)
  *
  * Return:
  * * 0 if the job was pushed
- * * -EINVAL: invalid arguments, an IP without a ring, or IBs for more than one ring
- * * -ENOENT: unknown BO, list or syncobj
+ * * -EINVAL: invalid arguments, an IP without a ring, IBs for more than one ring, an unknown BO
+ *   of the user fence, or an unknown syncobj to signal
+ * * -ENOENT: unknown BO in a list, unknown list, or unknown syncobj to wait for
  * * -ECANCELED: the context is guilty, or VRAM was lost since the context was created
  * * -ETIME: a timeline point to wait for was not submitted in five seconds
  * * -ENODEV, -EFAULT, -ENOMEM, -ENOSPC, -ERESTARTSYS

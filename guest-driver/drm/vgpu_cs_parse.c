@@ -326,9 +326,10 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * Context: no locks are held, and the caller is not in a section of drm_dev_enter(): the function
  * may wait until user space submits a timeline point.
  *
- * Return: 0; -EINVAL for invalid arguments; -ENOENT for an unknown BO, BO list or syncobj; -EFAULT;
- * -ENOMEM; -ERESTARTSYS; -ETIME if user space did not submit the timeline point within five
- * seconds; the error of an earlier job of the ring.
+ * Return: 0; -EINVAL for invalid arguments, an unknown BO of the user fence, or an unknown syncobj
+ * to signal; -ENOENT for an unknown BO in a list, an unknown BO list, or an unknown syncobj to wait
+ * for; -EFAULT; -ENOMEM; -ERESTARTSYS; -ETIME if user space did not submit a timeline point within
+ * five seconds; the error of the last job of the ring, or of a ring that a dependency names.
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

@@ -123,8 +123,8 @@ int vgpu_file_vm(struct vgpu_file *vf)
 }
 
 /*
- * Implements kfd_render_ops.acquire. The file belongs to the KFD process with @pasid until the file
- * is closed. Such a file cannot submit jobs.
+ * Implements kfd_render_ops.acquire for the KFD process with @pasid. From then on the file cannot
+ * submit jobs, even after the process has ended. After that another process may acquire the file.
  */
 static int file_acquire(struct drm_file *file, u16 pasid)
 {
@@ -175,7 +175,8 @@ int vgpu_file_wait_idle(struct vgpu_file *vf, bool interruptible)
  * vgpu_file_busy() - look for pending or running jobs of a file
  * @vf: file with an address space
  *
- * Return: true if any job of @vf is not done.
+ * Return: true if any job of @vf is not done. Also true while a VM_ALWAYS_VALID BO of @vf is
+ * moved or cleared, because these BOs share the reservation that is tested.
  */
 bool vgpu_file_busy(struct vgpu_file *vf)
 {

@@ -72,9 +72,10 @@ static int vgpu_gem_create_bo(struct vgpu_device *vdev,
  * @data: union drm_amdgpu_gem_create
  * @file: file that gets the handle
  *
- * Return: 0; -EINVAL for an invalid size, alignment, domain or flag; -ENOMEM if memory is used up,
- * or for a domain of on-chip memory (GDS, GWS, OA), which the device does not have; -ENOSPC if no
- * handle or no PASID is free; -ERESTARTSYS if a signal interrupted a wait.
+ * Return: 0; -EINVAL for an invalid size, alignment, domain or flag, or for VM_ALWAYS_VALID if a
+ * KFD process has acquired @file; -ENOMEM if memory is used up, or for a domain of on-chip memory
+ * (GDS, GWS, OA), which the device does not have; -ENOSPC if no handle or no PASID is free;
+ * -ERESTARTSYS if a signal interrupted a wait.
  */
 int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 			  struct drm_file *file)

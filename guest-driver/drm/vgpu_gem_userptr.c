@@ -26,6 +26,7 @@
  * * -EOVERFLOW: the last address of the range exceeds 64 bits
  * * -EFAULT: the size exceeds the address space of a process
  * * -ENOMEM: no memory is left
+ * * -ENOSPC: no handle is free
  * * -EINTR, -ERESTARTSYS: a signal arrived
  * * an error of vgpu_userptr_populate(), if VALIDATE is set
  */

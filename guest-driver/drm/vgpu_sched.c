@@ -193,10 +193,11 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 }
 
 /*
- * Called when a job in the kernel's ring of an engine ends with @error. The error is -ETIME if the
- * engine failed in this job. @arg is the state of the job's context, because the job may be freed:
- * drm_sched frees a job as soon as it sees the fence signalled, even while callbacks of the
- * fence still run.
+ * Called when a job in the kernel's ring of an engine ends with @error, before the job's hardware
+ * fence signals. The error is -ETIME if the engine failed in this job. @arg is the state of the
+ * job's context. The function is no callback of the fence, because such a callback must not be in
+ * the memory of the job: drm_sched frees a job as soon as it sees the fence signalled, even while
+ * callbacks of the fence still run.
  */
 static void job_failed(void *arg, int error)
 {
@@ -480,7 +481,7 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
  * @drm: device whose last reference has been dropped
  * @arg: unused
  *
- * All fences of the jobs have signalled, but two threads may still use the scheduler. A worker of
+ * All fences of the jobs have signalled, but the scheduler may still be in use. A worker of
  * drm_sched may be about to free one of the jobs, so wait until no job is left. A callback of a
  * fence that a job waited for (drm_sched_entity_wakeup()) may be about to wake the scheduler, so
  * also wait for an RCU grace period.

@@ -191,8 +191,9 @@ static void dump_gart(struct vgpu_device *vdev, u64 va)
 }
 
 /*
- * Dump the entries that translate @va, one in each level of the page tables. The page tables
- * may be changed or freed concurrently, so the entries may be wrong; the reads stay within VRAM.
+ * In each level of the page tables, dump the entry that translates @va and the entries around
+ * it. Stop where the walk ends. The page tables may be changed or freed concurrently, so the
+ * entries may be wrong; the reads stay within VRAM.
  */
 static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 {

@@ -4,11 +4,11 @@
  * page of the GART's address range. Unbound entries are invalid, so a stray access raises a
  * fault and does not reach memory.
  *
- * The table needs no lock, because each entry has one owner, which alone changes the entry.
- * The GTT manager gives pages to its callers, and each caller owns the entries of its pages.
- * hw/ owns all other entries. The shadow is a copy of the intended table in system memory. A
- * change of an entry is written to the shadow before the table, since vgpu_gart_restore() may
- * run concurrently.
+ * The table needs no lock, because each entry has one owner, which alone chooses the entry's
+ * value. The GTT manager gives pages to its callers, and each caller owns the entries of its
+ * pages. hw/ owns all other entries. The shadow is a copy of the intended table in system
+ * memory. A change of an entry outside of the windows (see below) is written to the shadow
+ * before the table, since vgpu_gart_restore() may copy the shadow to the table concurrently.
  *
  * DOC: transfer windows
  *
@@ -21,9 +21,9 @@
  * 3. Use the window.
  *
  * The engine runs its jobs one after the other, so the next job's entries are written after
- * this job's last access, and no job waits for a free window. A reset makes the entries of the
- * windows invalid (vgpu_gart_close_windows()). If a job runs again after the reset, or if the
- * CPU executes the job's packets, step 1 is done again.
+ * this job's last access, and no job waits for a free window. A reset of the device makes the
+ * entries of the windows invalid (vgpu_gart_close_windows()). If a job runs again after a reset,
+ * or if the CPU executes the job's packets, step 1 is done again.
  */
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -199,8 +199,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
  * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
  * worker.
  *
- * Return: 0, or -ETIMEDOUT if a hub does not acknowledge. The caller then resets the
- * device.
+ * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no invalidation engine becomes
+ * free. If this happens in a recovery of the GART, the recovery then resets the device.
  */
 int vgpu_gart_try_flush(struct vgpu_device *vdev)
 {

@@ -4,10 +4,10 @@
  * include/vgpu/gmc.h. Entry points: vgpu_gmc_flush_tlb(); vgpu_gmc_invalidate() inside hw/.
  *
  * Each request takes an invalidation engine of its own, with the same number on both hubs. So
- * concurrent flushes do not wait for each other. If a hub does not acknowledge, the device is
- * reset, which empties its TLBs. vgpu_gmc_flush_tlb() waits for the reset, since its caller is
- * about to free memory that stale translations may reach. The invalidation engine of the failed
- * request is not free again until the reset.
+ * concurrent flushes do not wait for each other, unless all invalidation engines are taken. If a
+ * hub does not acknowledge, the device is reset, which empties its TLBs. vgpu_gmc_flush_tlb()
+ * waits for the reset, since its caller may be about to free memory that stale translations may
+ * reach. The invalidation engine of the failed request is not free again until the reset.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -188,8 +188,8 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
  * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
  * worker.
  *
- * Return: 0, or -ETIMEDOUT if a hub does not acknowledge. The caller then resets the
- * device.
+ * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no invalidation engine becomes
+ * free.
  */
 int vgpu_gmc_try_flush(struct vgpu_device *vdev, u32 vmid_mask)
 {
@@ -218,8 +218,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * Return:
  * * 0: the device acknowledged, or the device was reset or given up during this call
  * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted (before
- *   vgpu_reset_start() and after vgpu_reset_stop()). The failure is logged; the engines are about
- *   to be stopped
+ *   vgpu_reset_start() and after vgpu_reset_stop()). The failure is logged. The device is being
+ *   started, suspended, resumed, removed or shut down
  * * -ETIMEDOUT, without a wait: the device had been given up before this call. Its engines have
  *   stopped, so none uses a stale translation
  */

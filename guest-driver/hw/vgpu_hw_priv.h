@@ -193,7 +193,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  *            changed
  * @inv_lock: protects @inv_epoch, @inv_hung and @inv_given_up
  * @inv_epoch: number of times that a reset emptied the TLBs, or that the engines were given
- *             up because the reset failed
+ *             up because the device could not be recovered
  * @inv_hung: a hub did not acknowledge, or the device is being reset, so @inv_epoch will
  *            change
  * @inv_given_up: the engines were given up: flushes fail without a wait and request no reset

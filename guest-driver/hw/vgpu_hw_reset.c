@@ -31,8 +31,9 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  *
  * As vgpu_hw_reset(), with two differences. The function counts neither the reset nor a loss
  * of VRAM. In the GART's table the function only makes the entries of the transfer windows
- * invalid; the caller writes the other entries from the shadow (vgpu_gart_rewrite()). The caller
- * has removed the mappings of the BARs in user space, or user space is frozen.
+ * invalid; the caller writes the other entries from the shadow (vgpu_gart_rewrite()), and then
+ * flushes the table. The caller has removed the mappings of the BARs in user space, or user space
+ * is frozen.
  *
  * Context: sleeps; takes io_lock for writing.
  *

@@ -30,7 +30,8 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  * @vdev: device; its PCI configuration has been restored
  *
  * If the content of VRAM was lost, or another kernel has used VRAM, the function zeroes the
- * VRAM below the GART's table. The table itself is always written again, from its shadow.
+ * VRAM below the GART's table. The table itself is always written again, from its shadow; only
+ * the entries of the transfer windows are made invalid instead.
  *
  * Return: 0, or -ENODEV if the device does not come back.
  */

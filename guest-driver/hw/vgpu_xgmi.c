@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * XGMI: the VRAM of all devices of a hive forms one contiguous address range, in which each
- * node has a segment. Addresses of this range are used in the aperture of VMID 0, and in each
- * page-table entry for a page in VRAM. Specification: docs/hardware.md "Hives".
+ * node has a segment. Addresses of this range are used in the aperture of VMID 0, and in
+ * page-table entries for pages in VRAM. (If the link to a peer is down, entries for pages in the
+ * peer's VRAM have bus addresses instead.) Specification: docs/hardware.md "Hives".
  */
 #include <linux/bits.h>
 #include <kunit/static_stub.h>

@@ -282,9 +282,9 @@ static int op_chunk(struct copy_op *op)
  * pushed; otherwise it does not wait.
  *
  * Return: the fence of the copy, or ERR_PTR(-ENODEV) if the hardware is being removed,
- * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). If the copy fails later, the fence signals with an error
- * (-ECANCELED if VRAM content was lost). After such a failure, bytes that were not copied read as
- * zero if @dst is in GTT.
+ * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). If a copy from VRAM fails later, the fence signals with an
+ * error (-ECANCELED if VRAM content was lost), and bytes that were not copied read as zero if @dst
+ * is in GTT. If a copy to VRAM fails later, the fence has an error only if the last job has failed.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,

@@ -16,8 +16,8 @@
  * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
  * signals with an error: -ECANCELED if VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and
  * the next move do not check the fence's error, and jobs that depend on the fence cannot check it.
- * So if a job that copies to system memory fails, the destination of the job is cleared before the
- * fence signals.
+ * So if a job of a BO's move to system memory fails, the destination of the job is cleared before
+ * the fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -400,7 +400,7 @@ err:
  * the schedulers. For a new entity drm_sched selects the scheduler with the lowest sum of entities
  * and unfinished jobs. An entity is counted only after its first job. Without the jobs of this
  * function, drm_sched would not count a copy queue before the first copy in this queue. The queue's
- * scheduler would then get more entities than the other scheduler.
+ * scheduler could then get more entities than the other scheduler.
  *
  * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
  * vgpu_copy_stop() in either case.

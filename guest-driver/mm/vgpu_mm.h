@@ -4,8 +4,9 @@
  * doorbells. It also implements the SDMA jobs that move and clear memory. This header declares the
  * functions for bring-up and removal, system sleep, eviction and copies of pages, and the
  * callbacks into vm/ and drm/. Other headers for use outside of mm/: vgpu_bo.h (BOs),
- * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (size and usage of VRAM and GTT),
- * vgpu_res_cursor.h (walks through a BO's memory). Functions are documented where they are defined.
+ * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (size and usage of VRAM and GTT, room for
+ * allocations, recovery after a loss of VRAM), vgpu_res_cursor.h (walks through a BO's memory).
+ * Functions are documented where they are defined.
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H

@@ -37,7 +37,7 @@ TRACE_EVENT(vgpu_bo_create,
 		  __entry->flags, __entry->kernel ? " kernel" : "")
 );
 
-/* A BO is about to move from one type of memory to another. */
+/* A BO is about to move. A BO in GTT may move to GTT, to get a GART address. */
 TRACE_EVENT(vgpu_bo_move,
 	TP_PROTO(const struct vgpu_bo *bo, u32 from, u32 to, bool evict),
 	TP_ARGS(bo, from, to, evict),

@@ -6,7 +6,7 @@
  * GART and among the doorbells, single pages in system memory. The cursor walks
  * them as runs of consecutive addresses. The driver uses the cursor to write page-table
  * entries, to map memory for DMA, and to copy or clear memory. Apart from the managers
- * that allocate the pieces, no other code reads the pieces.
+ * that allocate buddy blocks and drm_mm nodes, no other code reads them.
  *
  *	vgpu_res_first(res, offset, size, &cur);
  *	while (cur.remaining) {
@@ -40,7 +40,8 @@
  * A resource has no addresses if it is in TTM_PL_SYSTEM, or in TTM_PL_TT without a range of the
  * GART. @start is one of these:
  *
- * * offset in VRAM, in the GART or in the doorbell BAR, if the resource has addresses
+ * * offset in VRAM, in the GART, in the doorbell BAR or in the MMIO page, if the resource has
+ *   addresses
  * * offset in the resource, if the resource has no addresses
  * * bus address, in a walk of DMA addresses (vgpu_res_first_dma())
  */

@@ -5,8 +5,8 @@
  * The shrinker itself does not swap out BOs; it wakes a worker for this. TTM copies a whole BO to
  * shmem before the BO's pages are free. A task in reclaim must neither wait until that much memory
  * is free for the copy, nor take it from the memory reserves. The worker is not in reclaim, so its
- * allocations for the copy may reclaim. If memory is short, this reclaim writes the first pages of
- * the copy to the swap device, and so frees memory for the other pages of the copy.
+ * allocations for the copy may reclaim. If memory is short, kswapd may write the first pages of the
+ * copy to the swap device meanwhile, and so free memory for the other pages of the copy.
  *
  * The worker has a second reason: a swap-out may drop the last reference to a BO. The release of
  * the BO then takes locks that other tasks hold while they allocate. A task in reclaim must not
@@ -168,7 +168,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
  * vgpu_shrink_running() - whether the current task is the worker that reclaim woke
  * @vdev: device
  *
- * Callers let the worker swap out only BOs whose fences have all signalled.
+ * The worker may swap out only BOs whose fences have all signalled (vgpu_ttm_eviction_valuable()).
  *
  * Return: true if the current task is the worker.
  */

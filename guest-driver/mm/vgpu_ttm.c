@@ -4,13 +4,14 @@
  * CPU mappings.
  *
  * SDMA copies the contents, in the order given by the BO's reservation (vgpu_copy.c). The users of
- * a BO are the jobs and user queues that have a pending fence in the reservation. A move of a BO
- * without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then copies; TTM keeps
- * the old memory until the copy has completed. A move of a BO with users does not wait for the
- * users: the copy runs after them, and the mappings stay until then (vgpu_mm_vm_ops.move_later). In
- * three cases the thread that moves a BO waits for the BO's users: if the move keeps the BO's pages
- * (vgpu_move_in_place()); if the BO's owner, such as SVM, moves the content (vgpu_move_vacate());
- * and if the BO has importers, since importers must be notified before the move.
+ * a BO are the jobs of user space and the user queues that have a pending fence in the reservation.
+ * A move of a BO without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then
+ * copies; TTM keeps the old memory until the copy has completed. A move of a BO with users does not
+ * wait for the users: the copy runs after them, and the mappings stay until then
+ * (vgpu_mm_vm_ops.move_later). In three cases the thread that moves a BO waits for the BO's users:
+ * if the move keeps the BO's pages (vgpu_move_in_place()); if the BO's owner, such as SVM, moves
+ * the content (vgpu_move_vacate()); and if the BO has importers, since importers must be notified
+ * before the move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

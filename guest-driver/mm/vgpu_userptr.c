@@ -41,8 +41,8 @@
  * @bo: the BO
  * @addr: address of the first byte, page aligned
  * @flags: AMDGPU_GEM_USERPTR_*
- * @invalidate: function that stops the use of the pages. If NULL, the notifier waits for the fences
- *              in the BO's reservation instead
+ * @invalidate: function that stops the use of the pages. If NULL, all use of the pages has fences
+ *              in the BO's reservation, and the notifier waits for these fences instead
  * @owner: argument of @invalidate
  * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
  *         accessed by xchg(), without a lock
@@ -104,8 +104,9 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 
 	/*
 	 * Stop the use of the pages, or wait for its end. All fences to wait for are in the
-	 * reservation already: a thread that finds the pages valid (vgpu_userptr_valid()) adds its
-	 * fence before it drops notifier_lock, and from now on no thread finds the pages valid.
+	 * reservation already: a thread that submits a job finds the pages valid
+	 * (vgpu_userptr_valid()) and adds its fence before it drops notifier_lock, and from now on
+	 * no thread finds the pages valid.
 	 */
 	if (u->invalidate)
 		u->invalidate(u->owner);
@@ -133,8 +134,8 @@ static const struct mmu_interval_notifier_ops userptr_notifier_ops = {
  * @size: bytes, whole pages
  * @flags: AMDGPU_GEM_USERPTR_READONLY if the GPU does not write to the pages; _ANONONLY to
  *         require that one VMA without a file covers the range
- * @invalidate: function that stops the use of the pages. If NULL, the notifier waits for the fences
- *              in the BO's reservation instead
+ * @invalidate: function that stops the use of the pages. If NULL, all use of the pages has fences
+ *              in the BO's reservation, and the notifier waits for these fences instead
  * @owner: argument of @invalidate
  * @out: receives the BO, in the CPU's domain
  *

@@ -76,7 +76,8 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
  * Returns true, and takes a reference, if the walk stops at the BO @tbo. The walk stops if another
  * thread holds the BO's reservation, if the BO needs no eviction (vram_leaves()), or if the BO may
  * be evicted. In the last two cases the function takes the reservation as well (s->locked). The
- * caller holds the manager's lock and lru_lock.
+ * walk does not stop at a pinned BO, nor at a BO without references (s->going). The caller holds
+ * the manager's lock and lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)
@@ -192,8 +193,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * If no BO can be evicted, the function then waits until VRAM is freed. This second wait ends at
  * the shortest of these limits:
  *
- * * a jiffy, if an owner could not vacate its BO: the caller has to poll, because no event is
- *   raised when a page of SVM is released;
+ * * a jiffy, if vram_evict() returned -EBUSY, for example because an owner could not vacate its
+ *   BO: the caller has to poll, because no event is raised when a page of SVM is released;
  * * the shortest remaining time for which an owner keeps its BO in VRAM
  *   (vgpu_bo_owner_ops.evict_in);
  * * a second, if a BO without references still has its memory.

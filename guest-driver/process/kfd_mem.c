@@ -182,7 +182,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
  * Bytes that kgd_mem_make_table_room() frees. If this many bytes of VRAM are free after a call that
- * returned -ENOMEM, that call did not lack VRAM for page tables, so it is not tried again.
+ * returned -ENOMEM, and no VRAM was freed since the start of that call, the call did not lack VRAM
+ * for page tables, so it is not tried again.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 

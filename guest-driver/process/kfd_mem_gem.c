@@ -86,9 +86,9 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	struct kgd_mem *mem;
 
 	/*
-	 * Refuse user pointers. A restore validates all BOs that the process has mapped
-	 * (kfd_evict.c). A user pointer may belong to another process. While that process has no
-	 * pages at the address, the restore would fail.
+	 * Refuse user pointers. A restore looks up the pages of all user pointers that the process
+	 * has mapped (kgd_mem_find_pages()). A user pointer may belong to another process. After
+	 * that process has ended, the look-up, and so the restore, would always fail.
 	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
@@ -239,10 +239,11 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 	}
 	/*
 	 * Wait for moves. The page-table entries of a BO that is being moved may be stale, and
-	 * queues may use the stale entries. Before the move begins, the queues are taken off the
-	 * hardware, and they stay off until a restore has written new entries. So after the wait,
-	 * vgpu_vm_clear_mappings() can clear all stale entries of a mapping. Pages of the mapping
-	 * outside the range stay mapped: the restore writes their entries again.
+	 * queues may use the stale entries until the BO's content is copied. Before the copy
+	 * begins, the queues are taken off the hardware, and they stay off until a restore has
+	 * written new entries. So after the wait, vgpu_vm_clear_mappings() can clear all stale
+	 * entries of a mapping. Pages of the mapping outside the range stay mapped: the restore
+	 * writes their entries again.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

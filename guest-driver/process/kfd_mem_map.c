@@ -156,8 +156,9 @@ void kgd_mem_unfence(struct kgd_mem *mem)
 }
 
 /*
- * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the mappings without page-table
- * entries (kfd_mem_attachment.fresh) in all VMs. The caller holds the reservation.
+ * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the mappings of which not all
+ * page-table entries were written (kfd_mem_attachment.fresh), in all VMs. The caller holds the
+ * reservation.
  */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
@@ -288,7 +289,7 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
  * @done: from kgd_mem_map_check(), less than @n; incremented for each address space that maps @mem,
  *        even if the function then fails
  *
- * During the call, the caller prevents that SVM ranges are created at the addresses, as
+ * During the call, the caller prevents the creation of SVM ranges at the addresses, as
  * kfd_memory_map() does.
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.
@@ -329,7 +330,7 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 			return ret;
 		/*
 		 * This try began at the GPU of @vdev, and stopped at the GPU of pdds[*@done]. If
-		 * the two differ, the memory is mapped on @vdev now, and the second GPU lacked
+		 * the two differ, the memory is mapped on @vdev now, and the second GPU may lack
 		 * room. @frees was read from @vdev, so it cannot be used to make room on the second
 		 * GPU. Start another try: it first reads vgpu_vram_mgr_frees() of the second GPU.
 		 */

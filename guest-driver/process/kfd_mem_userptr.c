@@ -7,8 +7,8 @@
  * page-table entries. A user pointer whose memory was unmapped gets no entries, as in amdgpu, so
  * that an access faults. The restore does not fail because of such a user pointer, since otherwise
  * the queues would stay off the hardware for good. But the restore does fail, as in amdgpu, if the
- * process may not write its memory (mprotect). Then the queues stay off the hardware until writes
- * are allowed again.
+ * process may read its memory but not write it (mprotect). Then the queues stay off the hardware
+ * until writes are allowed again.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>

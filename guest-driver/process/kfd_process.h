@@ -62,8 +62,9 @@ struct vgpu_vm;
  * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may run.
  *           Protected by kfd_process.queue_lock
  * @flags: bits KFD_PDD_*, accessed by atomic bit operations
- * @lost_reported: true if the last recovery found that the page tables in @vm were lost with VRAM,
- *                 and has reported this loss to the process. Used by recovery only
+ * @lost_reported: true if the last recovery found that the page tables in @vm were lost with VRAM.
+ *                 This or an earlier recovery has then reported the loss to the process. Used by
+ *                 recovery only
  * @dbg: exceptions of the process on the GPU, for a debugger; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
  * @tba_addr: address of the trap handler; protected by kfd_process.mutex
@@ -209,8 +210,8 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
  * Taken after kfd_process.mutex. The holder takes neither an mmap_lock nor kfd_process.mutex,
  * because a process can hold these two locks for a long time. If the holder waited for such a lock,
- * three operations would meanwhile wait for kfd_processes_mutex: the first open by any process, the
- * exit of any process, and the removal of a GPU.
+ * operations of other processes would meanwhile wait for kfd_processes_mutex: the first open,
+ * ACQUIRE_VM and the exit of any process. The removal of a GPU would wait, too.
  */
 extern struct mutex kfd_processes_mutex;
 

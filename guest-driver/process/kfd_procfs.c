@@ -108,8 +108,8 @@ static void kfd_procfs_fill(struct kfd_process *p)
  * @p: process with its PASID and GPUs
  *
  * A failure is not reported, because the folder is only information. If a folder with this PID
- * exists, the function creates none: the existing folder belongs to the program that ran with this
- * PID before exec(). The mm of that program has not ended yet.
+ * exists, the function creates none: the existing folder belongs to an earlier program with this
+ * PID, for example the program before exec(). The mm of that program has not ended yet.
  *
  * Context: process context; takes kfd_procfs_mutex.
  */

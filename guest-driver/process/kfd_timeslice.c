@@ -15,16 +15,16 @@
  *
  * How long the BOs of a process are spared depends on the kind of the eviction:
  *
- * - Swap-outs by TTM spare the process during its whole restore, and then for its time slice. TTM
- *   swaps out BOs that are not spared, or exceeds its limit of system memory if there are none. The
- *   time slice is KFD_TIMESLICE_FACTOR times as long as the restore took, at most
- *   KFD_TIMESLICE_MAX_MS.
+ * - Swap-outs by TTM, and evictions from GTT, spare the process during its restore without a time
+ *   limit, and then for its time slice. TTM swaps out BOs that are not spared, or exceeds its limit
+ *   of system memory if there are none. The time slice is KFD_TIMESLICE_FACTOR times as long as the
+ *   restore took, at least KFD_ACTIVE_MS and at most KFD_TIMESLICE_MAX_MS.
  * - Evictions of VRAM for the restore of another process spare the process for the same time. If
  *   the other process gets no VRAM, it uses GTT.
  * - Evictions of VRAM for any other allocation spare the process during its restore for a limited
  *   time only, since the allocating task may hold locks that the restore needs. The limit doubles
  *   with each restore that fails. After the restore, these evictions spare the process for as long
- *   as the restore took, at most KFD_ACTIVE_MAX_MS.
+ *   as the restore took, at least KFD_ACTIVE_MS and at most KFD_ACTIVE_MAX_MS.
  *
  * An allocation that has no placement but VRAM waits until the process is no longer spared
  * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); allocations with other placements use

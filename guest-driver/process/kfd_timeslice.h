@@ -18,8 +18,8 @@ enum kfd_timeslice_state {
  * @fails: number of consecutive restores that failed
  * @start: time in jiffies when the last restore began
  * @active_until: time in jiffies up to which allocations do not evict the process from VRAM
- * @slice_until: time in jiffies up to which the process is spared by swap-outs, and by evictions
- *               from VRAM for the restore of another process
+ * @slice_until: time in jiffies up to which the process is spared by swap-outs, by evictions from
+ *               GTT, and by evictions from VRAM for the restore of another process
  *
  * Written under kfd_process.mutex, except in kfd_timeslice_off(), whose caller holds
  * kfd_process.queue_lock. Eviction decisions read the members without a lock, and may use old

@@ -126,7 +126,7 @@ static bool reset_gart(struct vgpu_device *vdev)
 
 /*
  * Stop the kernel's rings. Returns a mask with VGPU_RECOVER_ENGINE() of each engine that has to be
- * reset, because its ring did not stop.
+ * reset, because its ring did not stop or the engine has failed (vgpu_sdma_ring_park()).
  */
 static unsigned long reset_park_rings(struct vgpu_device *vdev)
 {
@@ -313,7 +313,10 @@ static const char *reset_reason(unsigned long what)
 		return "reset of the device asked for";
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
-	/* The callers request at least one reset, so the bit of an engine is set here. */
+	/*
+	 * The callers set VGPU_RECOVER_DEVICE, VGPU_RECOVER_RINGS or the bit of an engine, so the
+	 * bit of an engine is set here.
+	 */
 	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }
 

@@ -18,7 +18,8 @@ struct vgpu_device;
  * @pre_reset: called when a reset of the device starts; cause is the reason of the reset
  * @zap_mappings: remove CPU page-table entries of BAR pages that the client has mapped into
  *                user space. The removal calls MMU notifiers, which may wait for fences. Fences
- *                depend on the recovery, so @zap_mappings runs in a separate work item
+ *                depend on the recovery, so @zap_mappings runs in a separate work item. While the
+ *                BARs are closed (vgpu_io_map_close()), the client's fault handlers wait
  * @post_reset: called when the reset of the device has ended and the engines run again. Not
  *              called if the engines were given up
  * @engine_recovered: called when an engine was reset and runs again; VGPU_ENGINE_CP stands for

@@ -201,7 +201,10 @@ static int svm_attr_split(struct kfd_process *p, unsigned long page,
 	return svm_range_split_at(p->svms, page);
 }
 
-/* Create ranges with default attributes where @iv has no ranges. Returns 0 or -ENOMEM. */
+/*
+ * Create ranges with default attributes where @iv has no ranges. Returns 0 or an error of
+ * svm_range_create().
+ */
 static int svm_attr_fill_gaps(struct svm_range_list *svms,
 			      struct svm_interval iv)
 {
@@ -436,12 +439,15 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
  * Context: process context, in a thread of @p; takes mmap_lock and the locks of svm/.
  *
  * Return: 0; -EINVAL for an unknown operation, attribute or GPU, for a process without an address
- * space on any GPU, or in a forked child; -EFAULT if part of the interval is not mapped, is a
- * mapping of a device, or has no memory (for example after the end of a file); -EADDRINUSE if a BO
- * is mapped or about to be mapped in the interval; -EPERM if the kernel has no device-private
- * memory, or if a VMA that has to be mapped on a GPU is not readable; -EOVERFLOW if the end wraps
- * around; -EAGAIN if the memory map keeps changing; -ENOMEM if memory is short; -EIO if a device
- * cannot address a page, a copy failed, or a reset lost the content of VRAM.
+ * space on any GPU, in a forked child, or for pages that a GPU page table cannot map; -EFAULT if
+ * part of the interval is not mapped or is a mapping of a device, or if a page that has to be
+ * mapped on a GPU is not readable, has no memory (for example after the end of a file), or lost its
+ * content in a reset; -EADDRINUSE if a BO is mapped or about to be mapped in the interval; -EPERM
+ * if the kernel has no device-private memory; -EOVERFLOW if the end wraps around; -EAGAIN if the
+ * memory map keeps changing; -EINTR if a signal is pending and the mm has no MMU interval notifier
+ * yet; -ENOMEM if memory is short; -EIO if a device cannot address a page. A prefetch to system
+ * memory also returns -EIO if a copy failed or a reset lost the content of VRAM, or an error of
+ * vgpu_mm_copy_pages().
  */
 int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs)

@@ -155,8 +155,8 @@ static void svm_print_count(struct svm_print *s, unsigned long npages, bool syst
 }
 
 /*
- * Count the pages in VRAM of all GPUs that have the page owner @owner and, if @system, the pages in
- * system memory. Returns 0, or -EBUSY if the pages are being moved.
+ * Count the pages in VRAM of those GPUs of the process that have the page owner @owner and, if
+ * @system, the pages in system memory. Returns 0, or -EBUSY if the pages are being moved.
  */
 static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owner,
 			  bool system)

@@ -13,7 +13,10 @@
 #include "svm_range.h"
 
 struct svm_dma_chunk {
-	/* For each page, its DMA address and SVM_DMA_RO, or 0 if the page is not mapped for DMA. */
+	/*
+	 * For each page, its DMA address, with SVM_DMA_RO if the device may only read; 0 if the
+	 * page is not mapped for DMA.
+	 */
 	dma_addr_t addr[SVM_CHUNK_PAGES];
 };
 

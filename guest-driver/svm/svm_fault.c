@@ -11,12 +11,14 @@
  *   worker   (one for each process) svm_fault_service() returns one of these verdicts:
  *            repaired  entries were written. If these entries also allow the access of
  *                      another fault of the batch, that fault is done, too
- *            stale     the fault is older than a change of the memory, and is only
- *                      acknowledged; if the engine still needs the page, it raises a new
- *                      fault
- *            busy      the memory map keeps changing, or memory is short: handled as stale
+ *            stale     the fault is older than a change of the memory, or no process needs the
+ *                      repair any more. The fault is only acknowledged; if the engine still
+ *                      needs the page, it raises a new fault
+ *            busy      the memory map keeps changing, memory is short, or the device cannot
+ *                      address a page: handled as stale
  *            denied    the process may not access the page: its queues are stopped, the PTE
  *                      becomes no-retry, then the fault is acknowledged
+ *            dying     the mm has ended: as denied, but without a report
  *   ack      frees the CAM slot; the engine replays the access
  *
  * Each retry fault holds one CAM slot. The slot is acknowledged exactly once:
@@ -203,8 +205,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
 		/*
 		 * Perhaps only a neighbouring page has no memory (-EFAULT, for example after the
-		 * end of a file), may not be accessed (-EPERM), or keeps changing (-EAGAIN). Map
-		 * only the faulting page.
+		 * end of a file), or keeps changing (-EAGAIN). Map only the faulting page. (-EPERM
+		 * is not expected, because svm_fault_vma() has checked the VMA of all these pages.)
 		 */
 		win->first = f->page;
 		win->last = f->page;
@@ -297,7 +299,8 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
  * Make the PTE of a page no-retry, so that an engine aborts a later access to the page instead of
  * retrying it. If there is no memory for the page table, the PTE does not change. This is harmless:
  * the caller has taken the process's queues off the hardware, so they do not replay the access. An
- * access by a new queue raises another retry fault.
+ * access by a new queue raises another retry fault. The PTE does not change either if a BO has been
+ * mapped at the page since the fault.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)

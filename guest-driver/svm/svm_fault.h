@@ -39,7 +39,8 @@ void svm_fault_flush(struct svm_range_list *svms);
 
 /*
  * svm_fault.c. Record that access to memory was removed. A fault that is older than this call, and
- * cannot be repaired, counts as stale: it is acknowledged, but not denied. Any context.
+ * cannot be repaired, counts as stale: it is acknowledged, but not denied. Sleeps in
+ * vgpu_clock_read(). Callable in MMU notifiers.
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*

@@ -122,9 +122,9 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 		sn->cam_owners[i] = NULL;
 		/*
 		 * If the slot's fault is queued, drop the fault. If the fault is being served,
-		 * record that its slot was acknowledged. Two faults may have this slot: a reset has
-		 * freed the slot while the older fault was being served, and the newer fault, which
-		 * is queued, has got the slot after the reset.
+		 * record that its slot was acknowledged. Two faults may have this slot: a reset or
+		 * a ring overflow has freed the slot while the older fault was being served, and
+		 * the newer fault, which is queued, has got the slot after that.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);

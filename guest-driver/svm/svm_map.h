@@ -19,7 +19,7 @@ struct svm_range_list;
 
 /* Access that svm_map_pages() has to give to the GPU. */
 enum svm_map_access {
-	SVM_MAP_READ,		/* readable, and writable where the CPU has a writable entry */
+	SVM_MAP_READ,		/* readable, and writable if CPU entry and range allow it */
 	SVM_MAP_WRITE,		/* readable and writable; -EPERM if the VMA forbids writes */
 	SVM_MAP_VMA,		/* readable, and writable if VMA and range allow it */
 };
@@ -31,17 +31,18 @@ void svm_map_buf_fini(struct svm_range_list *svms);
  * caller holds svm_lock(). The function maps chunks of at most SVM_CHUNK_PAGES pages, and stops at
  * the first error. Earlier chunks stay mapped.
  *
- * Returns 0; -EFAULT if a page has no memory; -EPERM if the access is not allowed; -ENOMEM if there
- * is no memory for page tables or DMA addresses; -EIO if the device cannot address a page; -EAGAIN
- * if the memory map keeps changing.
+ * Returns 0; -EFAULT if a page has no memory, is not readable, or lost its content in a reset;
+ * -EPERM if @access is SVM_MAP_WRITE and the VMA forbids writes; -EINVAL if a page is outside of
+ * the GPU's address space; -ENOMEM if there is no memory for page tables or DMA addresses; -EIO if
+ * the device cannot address a page; -EAGAIN if the memory map keeps changing.
  */
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
  * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already. If a
- * page has no memory, or its VMA forbids the access, the function skips the page if @lenient is
- * true, and fails if @lenient is false. The caller holds svm_lock(). Returns 0 or an error of
- * svm_map_pages().
+ * page has no memory, is not readable, or lost its content in a reset, the function skips the page
+ * if @lenient is true, and fails if @lenient is false. The caller holds svm_lock(). Returns 0 or an
+ * error of svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /*

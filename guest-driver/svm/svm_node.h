@@ -32,7 +32,8 @@
  *            user queues cannot raise retry faults, since each new fault needs a free slot. The
  *            work frees the slots of each process that has had no fault acknowledged for 250 ms
  *            (SVM_CAM_STALL_MS)
- * @faults: faults with a PASID that no process has, and faults of the kernel
+ * @faults: faults of the kernel, and faults that belong to no process with this GPU; see
+ *          svm_fault_queue.svms
  * @wq: ordered workqueue that runs the work of @faults and @cam_work; this work never waits for a
  *      process
  */

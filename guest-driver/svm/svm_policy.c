@@ -26,7 +26,8 @@
  *
  *	another GPU	A fault migrates a page to VRAM of GPU A, then a fault of GPU B takes the
  *			page away. For SVM_RECENT_NS after the migration, no fault migrates the
- *			page to VRAM of GPU A again; faults are handled as with in_place
+ *			page to VRAM of GPU A again; faults are handled as with in_place. (Only
+ *			the last SVM_PULLS migrations to each GPU are remembered)
  *	full VRAM	Of the faults that would evict other memory, every second one migrates
  *			nothing. A page that is mapped in place does not fault again, so in
  *			the end all pages that are needed at the same time are mapped

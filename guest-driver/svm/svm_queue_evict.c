@@ -4,7 +4,8 @@
  * is off or the range has the flag GPU_ALWAYS_MAPPED. With XNACK off the GPU cannot retry an
  * access, so queues must not run while entries that they may use are missing. Ranges with the flag
  * are handled in the same way. An invalidation takes the process's queues off the hardware;
- * svm_restore_work() maps the ranges again and puts the queues back.
+ * svm_restore_work() maps the ranges again and puts the queues back. A munmap or the end of the
+ * address space evicts no queues, because there is nothing to map again.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"

@@ -233,9 +233,10 @@ static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 	struct interval_tree_node *node, *next;
 
 	/*
-	 * If a split fails for lack of memory, the whole range is removed. This is safe: the pages
-	 * of the range outside @iv only get default attributes. A later fault creates a new range
-	 * for these pages.
+	 * If a split fails for lack of memory, the whole range is removed. So no GPU keeps an entry
+	 * for @iv. The pages of the range outside @iv lose their attributes and entries. With
+	 * XNACK on, a later fault creates a new range for these pages, with default attributes.
+	 * With XNACK off, a later access of a GPU is denied.
 	 */
 	svm_range_split_at(svms, iv.first);
 	if (iv.last != ULONG_MAX)

@@ -251,7 +251,8 @@ struct svm_range *svm_range_find(struct svm_range_list *svms,
 /*
  * Create the range of @iv. No other range may overlap @iv. Denied faults may have left no-retry
  * entries of @iv in the GPU page tables; the function clears these entries. The caller holds
- * svm_lock_write(). Returns the range or ERR_PTR(-ENOMEM).
+ * svm_lock_write(). Returns the range; ERR_PTR(-ENOMEM); or ERR_PTR(-EINTR) if a signal is pending
+ * and the mm has no MMU interval notifier yet.
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,

@@ -15,13 +15,15 @@
  *
  * A leaf has a PTB, too. This PTB is empty, and the hardware does not reach it. A notifier that
  * splits the leaf uses this PTB, because a notifier must not allocate. So vgpu_pt_reserve()
- * (vgpu_pt_tree.c) creates the PTBs of all pages of its range, and no other function allocates.
+ * (vgpu_pt_tree.c) creates the PTBs of all pages of its range. Apart from vgpu_pt_init(), which
+ * creates the root, no other function allocates.
  *
  * Changes of a table do not read entries. Instead, each table has a bitmap (valid) of the entries
  * that are neither zero nor pointers. Such an entry maps memory (VGPU_PTE_VALID), or denies access
  * (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT alone, for a page that reads as zeros and drops writes.
- * The TLB may hold entries of all three kinds. The PTB of a leaf has no bits set and contains only
- * zeros.
+ * After an entry of any of the three kinds was overwritten, the driver flushes the TLB. (The TLB
+ * holds no entries that deny access, see docs/hardware.md.) The PTB of a leaf has no bits set and
+ * contains only zeros.
  *
  * The fragment field of an entry is the log2 of the size of an aligned block of pages that are
  * mapped to contiguous memory with the same flags: the TLB may hold one translation for the whole
@@ -338,8 +340,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
  * @pt: tree, locked; SDMA has completed its writes
  * @page: page
  *
- * Return: the entry of the PTB; or the 2 MiB leaf that maps the page, with the address of the
- * leaf's first page; 0 if no table translates the page.
+ * Return: the entry of the PTB; or the 2 MiB leaf that translates the page (if the leaf has an
+ * address, it is that of the leaf's first page); 0 if no table translates the page.
  */
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {

@@ -22,8 +22,8 @@ struct vgpu_device;
  * @va_lock: in address spaces of the render node, protects the mappings and the fence of
  *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects all
  *           mappings. A thread that adds, cuts or removes mappings of GEM_VA there holds both
- *           locks, since the functions of vgpu_vm_va.c require @va_lock. Taken before reservations
- *           of BOs
+ *           locks, since the functions of vgpu_vm_va.c that do this require @va_lock. Taken before
+ *           reservations of BOs
  * @push_lock: held while drm/ tests that no entry is stale (vgpu_vm_has_stale()) and pushes a
  *             job, and while entries become stale. Taken after reservations; the holder
  *             neither allocates nor waits for fences
@@ -34,8 +34,8 @@ struct vgpu_device;
  * @vmid_reserved: if true, drm/ takes the VMID away from this address space only if all VMIDs
  *                 of the render node are reserved; set and read by drm/ without a lock
  * @vram_epoch: value of vgpu_hw.vram_epoch at the creation of the address space. After a loss of
- *              VRAM, vgpu_vm_restore_tables() writes the tables again and updates @vram_epoch.
- *              Read without a lock
+ *              VRAM, vgpu_vm_restore_tables() writes the tables of an address space of the render
+ *              node again and updates @vram_epoch. Read without a lock
  */
 struct vgpu_vm {
 	struct vgpu_device *vdev;

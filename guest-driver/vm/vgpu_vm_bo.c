@@ -19,16 +19,17 @@
  * in the address space starts. The old memory stays allocated until the move is done. After the
  * move neither queues nor jobs access the old memory through stale entries:
  *
- *	queues	Queues run only while no eviction fence of the process has
- *		signalled. The queued move starts only after the eviction fence
- *		in the BO's reservation has signalled, so no queue runs then.
+ *	queues	Queues run only while the newest eviction fence of the process
+ *		has not signalled. The queued move starts only after the eviction
+ *		fence in the BO's reservation has signalled, so no queue runs then.
  *		Queues are restored after the move, when all mappings are written
  *		(kgd_mem_validate_all())
  *	jobs	The queued move starts only after all jobs that were pushed to the
  *		address space before the entries became stale, whichever BOs these
  *		jobs list (vgpu_vm_bo_move_users()). Later jobs are pushed only
- *		when no entry is stale (vgpu_vm_clear_stale()); push_lock is held
- *		over this test and the push
+ *		when no entry is stale: drm/ clears the stale entries
+ *		(vgpu_vm_clear_stale()), and holds push_lock over the test
+ *		(vgpu_vm_has_stale()) and the push
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -46,8 +47,8 @@
 #include "vgpu_vm_trace.h"
 
 /*
- * Largest fragment in a PTB: 2 MiB, as log2 of pages. An aligned block of 2 MiB is written as one
- * PDB0 leaf instead.
+ * Limit of the fragments in a PTB: 2 MiB, as log2 of pages. The fragments are in fact smaller,
+ * because an aligned block of 2 MiB is written as one PDB0 leaf.
  */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
@@ -209,7 +210,8 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vbo_set_moved() - set whether the entries of a mapping have to be written
  * @vbo: mapping; its BO's reservation is held
- * @moved: true if the entries are zero and must be written, false if they have been written
+ * @moved: true if the entries map no memory and must be written; false if they have been written,
+ *         or if the mapping is about to be freed
  */
 void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
 {
@@ -364,8 +366,8 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
  *
  * Context: may allocate; takes alloc_lock.
  *
- * Return: the mapping, or ERR_PTR: -EINVAL for addresses that are invalid or in
- * use, -ENOMEM.
+ * Return: the mapping, or ERR_PTR: -EINVAL for addresses that are invalid or in use, or if the part
+ * to map is not within the BO or not page aligned; -ENOMEM.
  */
 struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 				u64 offset, u64 size, u64 pte_flags)
@@ -457,8 +459,9 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
 	/*
-	 * Entries are written only with the BO's reservation held, and the caller holds it since
-	 * before vgpu_vbo_new(). So @peer is set before the first entry is written.
+	 * Entries are written only with the BO's reservation held. The caller took the reservation
+	 * before this function, and still holds it. So @peer is set before the first entry is
+	 * written.
 	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
@@ -483,9 +486,9 @@ void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
  * @bo: BO, its reservation held
  * @new: new placement, or NULL if the BO is being freed
  *
- * Called by mm/ when no job and no queue uses the BO any more; earlier moves of the BO may still be
- * in progress. First clears the entries of all mappings, then flushes the TLB once for each address
- * space. On return the GPU does not reach the old memory.
+ * Called by mm/ when no fence of a job or of queues is pending in the BO's reservation; earlier
+ * moves of the BO may still be in progress. First clears the entries of all mappings, then flushes
+ * the TLB once for each address space. On return the GPU does not reach the old memory.
  */
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 {
@@ -509,9 +512,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * pages
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
- * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation. On
- * return the GPU does not reach the pages. The function does not mark the mappings as moved. Before
- * new entries are written, mm/ moves the BO, and then vgpu_vm_bo_move_notify() marks the mappings.
+ * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation or, for a
+ * user pointer of KFD, has let KFD take the process's queues off the hardware. On return the GPU
+ * does not reach the pages. The function does not mark the mappings as moved. Before new entries
+ * are written, mm/ moves the BO; for this move, vgpu_vm_bo_move_notify() marks the mappings.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {

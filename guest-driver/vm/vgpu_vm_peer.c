@@ -3,9 +3,9 @@
  * Finds how a GPU reaches memory of another GPU: VRAM of the same hive by XGMI, BARs by PCIe.
  *
  * A BO of another GPU may be evicted from VRAM to system memory. Then the entries of its mappings
- * get the bus addresses that the BO's own GPU uses for the system pages. With an IOMMU, the other
- * GPU could not use these addresses. So neither GPU may be behind an IOMMU, even if one GPU reaches
- * the other GPU's VRAM by XGMI.
+ * get the bus addresses that the BO's own GPU uses for the system pages. With an IOMMU, the same
+ * addresses may be other memory, or none, for the other GPU. So neither GPU may be behind an IOMMU,
+ * even if one GPU reaches the other GPU's VRAM by XGMI.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -35,7 +35,8 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
  *
  * If one of the GPUs is behind an IOMMU, there is no way (see the top of this file). Otherwise the
  * rules are those of amdgpu: VRAM of the same hive by XGMI, if the link is up; other VRAM, and
- * registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer traffic between the GPUs.
+ * registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer traffic between the GPUs and
+ * the DMA mask of @vdev covers the VRAM of @owner.
  *
  * Context: may allocate.
  *

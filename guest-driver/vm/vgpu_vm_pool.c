@@ -170,7 +170,7 @@ void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle)
 }
 
 /**
- * vgpu_vm_pool_delete() - free the BOs that hold page tables
+ * vgpu_vm_pool_delete() - free BOs that were allocated for page tables
  * @idle: list of struct vgpu_vm_pool, one for each BO: the list from vgpu_vm_pool_take_idle(), or
  *        vgpu_vm_state.pool if no hardware walks the tables any more
  *

@@ -89,7 +89,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_va);
  * @vm: address space, va_lock held
  * @bo: BO, its reservation held
  *
- * Flushes the TLB once. On return the GPU does not reach the memory through these mappings.
+ * Flushes the TLB once; for a user pointer, once for each mapping. On return the GPU does not reach
+ * the memory through these mappings.
  */
 void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 {
@@ -203,7 +204,7 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
  * is the part before or after the cut. The old entries may have a leaf or fragments that extend
  * across the cut, to pages that are about to be cleared. Leaves and fragments do not cross
  * multiples of LEAF_PAGES, so only the entries between the multiples around the cut are written.
- * The new fragments end at the cut.
+ * The new fragments do not extend across the cut.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -284,7 +285,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
  * of KFD, the caller has waited for the moves of the BOs that are mapped in the range.
  *
  * Mappings that extend beyond the range keep the pages outside of it. The function flushes the TLB
- * once; on return the GPU does not reach the removed pages.
+ * once, or more often if it removes whole mappings of user pointers. On return the GPU does not
+ * reach the removed pages.
  *
  * Return: 0, -EINVAL for invalid addresses, or -ENOMEM. On an error nothing is changed.
  */

@@ -181,7 +181,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
  * vgpu_vm_flush() - flush the TLB entries of an address space
  * @vm: address space
  *
- * Does nothing if @vm has no VMID and no run list names @vm.
+ * Does nothing if @vm has no VMID and vgpu_vm_schedule() has not been called for @vm.
  *
  * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
  * device takes: see vgpu_gmc_flush_tlb(). pt_lock may be held.
@@ -225,10 +225,10 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * uses SDMA
  * @vm: address space, pt_lock held
  *
- * From this call on, writes of entries add packets for SDMA. This ends with vgpu_vm_publish(), or
- * when the caller clears vgpu_vm_state.by_sdma. The device may use the previous entries until
- * vgpu_vm_publish() is called. The caller writes only entries that map memory; the CPU writes all
- * entries that unmap memory (see "two writers" at the top of this file).
+ * If it does, writes of entries add packets for SDMA from this call on. This ends with
+ * vgpu_vm_publish(), or when the caller clears vgpu_vm_state.by_sdma. The device may use the
+ * previous entries until vgpu_vm_publish() has returned. So the caller writes only entries that map
+ * memory; the CPU writes all entries that unmap memory (see "two writers" at the top of this file).
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {

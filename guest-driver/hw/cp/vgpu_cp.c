@@ -346,8 +346,8 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
  * Context: sleeps, does not allocate.
  *
  * Return:
- * * 0: the queues of the list run; or the list was only stored, because the CP is stopped
- *   during a reset or was given up; or the device has vanished
+ * * 0: the queues of the list run; or the list was only stored, because the device is being
+ *   reset or sleeps, or the CP was given up; or the device has vanished
  * * -EINVAL: the list is too long
  * * -EAGAIN: vgpu_cp_lost() has changed since the caller read @lost. The list was not stored.
  *   It may have queues that lost their state, so the caller builds the list again

@@ -117,7 +117,8 @@ void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
  * @mqd: MQD, VGPU_CP_MQD_BYTES bytes; the old content is lost
  * @regs: settings of the queue
  *
- * The queue may use all compute units until vgpu_mqd_set_cu_mask().
+ * The queue may use all compute units until vgpu_mqd_set_cu_mask() or vgpu_mqd_set_state(), or
+ * until its packets set the registers of the masks.
  */
 void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Command processor: state and functions that the files of hw/ and its subfolders share. No
- * other folder includes this header.
+ * Command processor: state and functions that the files of hw/ and its subfolders share. Files
+ * of other folders do not include this header directly.
  */
 #ifndef VGPU_CP_PRIV_H
 #define VGPU_CP_PRIV_H

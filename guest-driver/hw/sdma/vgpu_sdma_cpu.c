@@ -272,8 +272,9 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 
 	/*
 	 * A reset may occur between two packets. If VRAM keeps its content, it also keeps the
-	 * data that the earlier packets wrote. If VRAM loses its content, the recovery marks all
-	 * BOs in VRAM as lost. In both cases this function need not repeat the earlier packets.
+	 * data that the earlier packets wrote. If VRAM loses its content, the driver handles the
+	 * loss of all data in VRAM: BOs of user space are marked as lost, and page tables are
+	 * written again. In both cases this function need not repeat the earlier packets.
 	 */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);

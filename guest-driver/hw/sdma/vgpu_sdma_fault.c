@@ -21,9 +21,9 @@
  * STATUS latches only the first fault since the last clear, whatever the VMID. So a user's
  * fault blocks the kernel's rings, too, until this file clears STATUS. But a fault of VMID 0
  * may have followed the user's fault. STATUS does not show the VMID of this second fault; only
- * the interrupt entry of the second fault does. The device latches a fault and writes the
- * fault's entry in one step. So after the clear, the entries of all earlier faults are in the
- * interrupt ring. This file does these steps:
+ * the interrupt entry of the second fault does. Unless the entry has to wait for an IOMMU, the
+ * device latches a fault and writes the fault's entry in one step. Then, after the clear, the
+ * entries of all earlier faults are in the interrupt ring. This file does these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
@@ -167,7 +167,8 @@ static void fault_forget(struct vgpu_device *vdev)
  * @work: vgpu_hw_state.fault_work
  *
  * Such a fault occurs if a packet of user space faults on many pages: only the first fault of
- * the packet raises an entry.
+ * the packet raises an entry. The function also handles a user's fault whose entry was lost when
+ * the interrupt ring overflowed.
  *
  * Context: work item; sleeps.
  */
@@ -289,8 +290,8 @@ bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
  * vgpu_sdma_user_gate_open() - open the gate after a user's fault
  * @vdev: device
  *
- * Called after the handlers of all interrupt entries that were written before STATUS was
- * cleared.
+ * Called after the handlers have run for all interrupt entries that were written before STATUS
+ * was cleared.
  *
  * Context: interrupt handler.
  */

@@ -377,7 +377,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
  * vgpu_sdma_rlc_give_up() - stop the user queues of an engine after the recovery failed
  * @ring: the engine, parked
  *
- * Does nothing if all user queues stopped when the engine was parked. Otherwise resets and halts
+ * Does nothing if no user queue is stuck (vgpu_sdma_ring.rlc_stuck). Otherwise resets and halts
  * the engine, so that none of the engine's user queues runs again.
  *
  * Context: sleeps.

@@ -399,8 +399,9 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
  * @dead: receives a bitmap of user queues: queues that do not stop (the engine hangs in
  *        them), and queues that had stopped on an error before
  *
- * Until vgpu_sdma_unpark() no job is signalled, and loads and unloads of user queues change
- * only vgpu_sdma_ring.rlc and .rlc_loaded, but no register.
+ * After the call no job is signalled until vgpu_sdma_unpark() or vgpu_sdma_ring_down(). Until
+ * vgpu_sdma_unpark() loads and unloads of user queues change only vgpu_sdma_ring.rlc and
+ * .rlc_loaded, and no register.
  *
  * Context: the recovery's worker; sleeps.
  */
@@ -554,9 +555,9 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Count a reset only if the kernel's ring has a pending job. Other resets are caused by
-	 * user queues. They could add up to the limit, because only the end of a job sets the count
-	 * to 0, and an idle ring ends no job.
+	 * Count a reset only if the kernel's ring has a pending job, and otherwise set the count to
+	 * 0. Other resets are caused by user queues. If they were counted, they could add up to the
+	 * limit, because an idle ring ends no job, and so would not set the count to 0.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

@@ -211,7 +211,7 @@ static void ring_drain(struct vgpu_sdma_ring *ring)
  * @vdev: device
  *
  * The jobs of a failing engine end, too, because the recovery runs them again or ends them with
- * an error.
+ * an error. If no recovery is accepted, vgpu_sdma_ring_down() does so.
  *
  * Context: sleeps.
  */

@@ -32,8 +32,9 @@ int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);
 
 /*
- * kfd_reset.c: register the functions that a recovery of the GPU calls. These functions stop user
- * queues, signal events of the processes concerned, and send SMI events.
+ * kfd_reset.c: register the functions that a recovery of the GPU calls. These functions remove
+ * user-space mappings of BARs, stop user queues, signal events of the processes concerned, and send
+ * SMI events.
  */
 void kfd_reset_init(struct kfd_node *node);
 

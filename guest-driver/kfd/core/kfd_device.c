@@ -17,8 +17,8 @@
 #include "kfd_core_priv.h"
 
 /*
- * Keep new processes from using the node, detach the processes that use it, and wait until each of
- * these processes is torn down.
+ * Keep new processes from using the node, detach the processes that use it, and wait until the
+ * state of each of these processes on the node is freed.
  */
 static void kfd_device_detach(struct kfd_node *node)
 {
@@ -91,7 +91,7 @@ err_free:
  * @vdev: GPU; nothing is done if kfd_device_init() was not called or has failed
  *
  * Detaches every process that has state on the GPU: the process loses its KFD state on all
- * GPUs. Waits until the KFD state of each of these processes is torn down.
+ * GPUs. Waits until the state of each of these processes on this GPU is freed.
  *
  * Context: remove. Sleeps; no locks are held.
  */

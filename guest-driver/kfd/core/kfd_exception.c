@@ -61,8 +61,8 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * Does nothing if the queue of @doorbell is stopped already, or was created after @at. In the
  * second case, an earlier queue with the same doorbell had the bad packet. Otherwise the function
  * stops the queue, and notifies the debugger. If no debugger has subscribed to the exception, the
- * function notifies the process's runtime instead. In both cases the process gets HW_EXCEPTION
- * events.
+ * function notifies the process's runtime instead, provided that RUNTIME_ENABLE has enabled the
+ * runtime. In all these cases the process gets HW_EXCEPTION events.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */

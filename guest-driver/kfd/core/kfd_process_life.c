@@ -270,7 +270,7 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
  * Context: no locks are held. Takes mmap_lock, killable, and kfd_processes_mutex.
  *
  * Return: 0; -EINVAL if the main thread of the process of @thread does not use @mm; -ESRCH if this
- * process has ended; -ENOSPC if no PASID is free; -EINTR after a fatal signal; -ENOMEM.
+ * process has ended; -ENOSPC if no PASID is free; -EINTR after a signal; -ENOMEM.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {

@@ -12,8 +12,9 @@
  * RESUME.
  *
  * A failed RESTORE removes the objects that it has created, except address spaces and doorbells.
- * These stay, because other code reads the pointers to them without a lock. A second RESTORE in the
- * same process then fails, because RESTORE requires a process without address spaces and doorbells.
+ * These stay, because other code reads the pointers to them without a lock. If one of them stays, a
+ * second RESTORE in the same process fails, because RESTORE requires a process without address
+ * spaces and doorbells.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>

@@ -4,7 +4,9 @@
  *
  * The private data is a head, followed by five arrays: devices, BOs, queues, events and SVM ranges.
  * The head has the length of each array. Objects refer to a device by the device's index in the
- * array of devices. RESTORE gets the private data from user space and checks each field.
+ * array of devices. BO handles, locations of SVM ranges and the data of events contain
+ * kfd_process_device.gpu_id instead. RESTORE gets the private data from user space and checks each
+ * field.
  */
 #ifndef KFD_CRIU_IMAGE_H
 #define KFD_CRIU_IMAGE_H

@@ -76,8 +76,8 @@ int kfd_criu_save_bos(struct kfd_process *p,
  * pages at RESUME. @files is filled as by kfd_criu_save_bos(), and the caller must call
  * kfd_criu_commit_files() afterwards, even if this function fails. Returns 0; -ENODEV if there is
  * no such GPU; -EINVAL if the description of a BO is invalid; -ENOMEM if memory is short or a
- * handle is taken; -EMFILE if no descriptor is free; or an error of kgd_mem_create() or
- * kfd_memory_map().
+ * handle is taken; -EMFILE if no descriptor is free; or an error of kgd_mem_create(),
+ * kfd_memory_map() or kgd_mem_export().
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
 			 struct kfd_process_device *const *pdds, u32 n_pdds,

@@ -5,8 +5,8 @@
  * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
  * kfd_queue. The debugger passes a file (pipe, FIFO or socket) to ENABLE. A byte in this file
  * reports that there are new exceptions, and the debugger then queries the exceptions. A work item
- * writes the byte without blocking. If the file is full, no byte needs to be written, because the
- * debugger has not read the earlier bytes yet.
+ * writes the byte, and does not wait for space in the file. If the file is full, no byte needs to
+ * be written, because the debugger has not read the earlier bytes yet.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

@@ -4,8 +4,8 @@
  *
  * A session connects a debugger process to a target process, which may be the same process. The
  * session ends with DISABLE, or when one of the two processes is detached from KFD: its mm ends, or
- * a GPU is removed. The functions that begin and end a session do not take kfd_process.mutex, so
- * that an MMU notifier can end a session.
+ * one of its GPUs is removed. The functions that begin and end a session do not take
+ * kfd_process.mutex, so that an MMU notifier can end a session.
  *
  * Functions are documented where they are defined.
  */

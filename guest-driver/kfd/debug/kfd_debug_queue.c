@@ -206,9 +206,9 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 
 /*
  * Suspend or resume the queues of @pdd that are in @ids, then clear the exceptions in @clear of
- * these queues. Return the number of queues that have the new state. If the hardware did not load
- * or release a queue of @pdd in time, return 0 and clear no exceptions. The caller holds
- * queue_lock.
+ * these queues, also of those that kfd_dbg_mark() skipped. Return the number of queues that have
+ * the new state. If kfd_dbg_mark() skipped all of these queues, or the hardware did not load or
+ * release a queue of @pdd in time, return 0 and clear no exceptions. The caller holds queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)

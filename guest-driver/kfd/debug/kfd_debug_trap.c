@@ -32,8 +32,8 @@ bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 
 /*
  * Return the file of @fd, with a reference taken, if the file is a pipe, FIFO or socket, and is
- * open for writing. Otherwise return NULL. A write to a file of these types with IOCB_NOWAIT never
- * blocks: if the file is full, the write fails.
+ * open for writing. Otherwise return NULL. A write to a file of these types with IOCB_NOWAIT does
+ * not wait for space in the file: if the file is full, the write fails.
  */
 static struct file *kfd_dbg_get_file(u32 fd)
 {

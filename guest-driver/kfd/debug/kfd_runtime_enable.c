@@ -21,7 +21,8 @@
  *
  * Context: any.
  *
- * Return: true after RUNTIME_ENABLE has enabled the runtime, until a call disables the runtime.
+ * Return: true after RUNTIME_ENABLE or RESTORE has enabled the runtime, until RUNTIME_ENABLE
+ * disables the runtime.
  */
 bool kfd_runtime_enabled(struct kfd_process *p)
 {

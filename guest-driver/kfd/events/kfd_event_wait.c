@@ -47,7 +47,8 @@ struct kfd_wait;
  * @pending: in the first entry: how many entries of the call name the event and are not satisfied
  *           yet
  * @link: in the first entry: link in kfd_event.waits, while @event is not NULL
- * @event: in the first entry: the event; NULL after the event was destroyed
+ * @event: in the first entry: the event; NULL after the event was destroyed or the process was
+ *         detached
  */
 struct kfd_wait_entry {
 	struct kfd_wait *wait;
@@ -145,7 +146,8 @@ void kfd_event_abandon(struct kfd_event *ev)
 /*
  * @e is an entry for event @id, and @e->wait describes the call of WAIT_EVENTS. Return the first
  * entry of this call that names the event. This is @e itself if no earlier entry names the event;
- * then record @e in kfd_wait.named for later entries. If memory is short, return ERR_PTR(-ENOMEM).
+ * then, unless the call has only one entry, record @e in kfd_wait.named for later entries. If
+ * memory is short, return ERR_PTR(-ENOMEM).
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
@@ -362,8 +364,8 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 	}
 	/*
 	 * Return -EIO if an event was destroyed, with one exception: the call waits for any event,
-	 * and an event before the destroyed event in the array was signalled. This call fails with
-	 * -EINVAL, as in amdkfd: the loop below copies the data of the signalled event, then
+	 * and an event before the first destroyed event in the array was signalled. This call fails
+	 * with -EINVAL, as in amdkfd: the loop below copies the data of the signalled event, then
 	 * reaches the destroyed event, for which wait_report() returns -EINVAL.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
@@ -387,9 +389,9 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  * * 0: wait_result is COMPLETE or TIMEOUT
  * * -EINVAL: an event does not exist when the call reads the array
  * * -EINVAL: an event was destroyed during the call, wait_for_all is 0, and an event before the
- *   destroyed event in the array was signalled
+ *   first destroyed event in the array was signalled
  * * -EIO: an event was destroyed during the call, and wait_for_all is set, or no event before the
- *   destroyed event in the array was signalled
+ *   first destroyed event in the array was signalled
  * * -EIO: the process is detached
  * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
  * * -EFAULT: the array cannot be read or written

@@ -143,8 +143,9 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
  * @p: process; the caller holds a reference
  * @id: event id of the interrupt
  *
- * Does nothing if the process has no signal page. If the GPU has not written the slot of @id, or
- * the event cannot be signalled in bounded time, queues a scan of all slots.
+ * Does nothing if the process has no signal page. Queues a scan of all slots if there is no event
+ * @id with a slot, if the GPU has not written the event's slot, or if the event cannot be signalled
+ * in bounded time.
  *
  * Context: hard interrupt. Takes bounded time.
  */
@@ -686,7 +687,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
  * kfd_events_close() - end all waits of a process that is being detached from KFD
  * @p: process
  *
- * Waiting calls and later calls of WAIT_EVENTS fail with -EIO.
+ * Waiting calls and later calls of WAIT_EVENTS fail with -EIO. If an event of a waiting call is
+ * signalled meanwhile, this call may also return -EINVAL or 0.
  *
  * Context: process context; MMU notifiers may call this function.
  */

@@ -42,8 +42,8 @@ void kfd_events_poison(struct kfd_process_device *pdd);
 /*
  * Functions for the signal page. kfd_events_scan() signals the events of all signalled slots.
  * kfd_events_take_page() uses memory of user space as the page, and kfd_events_make_page()
- * allocates the page in the kernel. The next three functions query the page, and kfd_events_mmap()
- * maps the page for user space.
+ * allocates the page in the kernel. The next three functions query the page. kfd_events_mmap() maps
+ * the page into user space if the kernel has allocated the page, and fails otherwise.
  */
 void kfd_events_scan(struct kfd_process *p);
 int kfd_events_take_page(struct kfd_process *p, u64 handle);

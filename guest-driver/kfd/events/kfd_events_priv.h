@@ -45,8 +45,9 @@ struct kfd_event {
 /**
  * struct kfd_events - the events of a process
  * @all: all struct kfd_event, by id. A thread that signals an event holds the xarray's lock while
- *       it wakes all calls of WAIT_EVENTS that wait for the event. This may take long, so the
- *       interrupt handler does not spin: the handler only tries to take the lock
+ *       it walks through the calls of WAIT_EVENTS that wait for the event, and wakes those that
+ *       need no further event. This may take long, so the interrupt handler does not spin: the
+ *       handler only tries to take the lock
  * @closed: the process is detached, and WAIT_EVENTS fails; protected by the lock of @all
  * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
  *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,
@@ -57,7 +58,7 @@ struct kfd_event {
  * @scan_work: signals the events of all signalled slots. Queued by the interrupt handler if it
  *             does not signal an event itself: the lock of @all is taken, more than
  *             KFD_WAKE_AT_ONCE calls wait for the event, or the interrupt's id has no signalled
- *             slot. Also queued by RESUME of CRIU
+ *             slot or no event. Also queued by RESUME of CRIU
  */
 struct kfd_events {
 	struct xarray all;

@@ -59,8 +59,8 @@ int kfd_queue_sync(struct kfd_queue *q)
  *
  * Context: kfd_process.queue_lock is held. Does not allocate.
  *
- * Return: 0, or -ETIME if the hardware did not release a queue. After such an error, the other
- * queues are still handled.
+ * Return: 0, or -ETIME if the hardware did not release or did not start a queue. After such an
+ * error, the other queues are still handled.
  */
 int kfd_queues_sync(struct kfd_process_device *pdd)
 {
@@ -344,8 +344,9 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
  *
  * Return:
  * * 0
- * * -EINVAL: @props are not valid; or no mapped BO has the address and the size that @props give
- *   for a buffer (a context save area may be in SVM ranges instead)
+ * * -EINVAL: @props are not valid; or kfd_queue_get_buffer() finds no mapped BO for one of the
+ *   buffers (a context save area may be in SVM ranges instead); or the CPU cannot read the write
+ *   pointer of an SDMA queue (kfd_sdma_map_wptr())
  * * -ENOSPC: no VMID is free, or the id of @props->saved is taken
  * * -ENOMEM: no queue id, hardware queue, doorbell or memory is free
  * * -EBUSY: the doorbell or hardware queue of @props->saved is taken

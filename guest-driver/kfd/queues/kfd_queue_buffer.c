@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keeps the buffers of a queue mapped until the queue is destroyed. These buffers are BOs that user
- * space has mapped, and that user space must not unmap earlier.
+ * Keeps the buffers of a queue mapped as long as the queue uses them. These buffers are BOs that
+ * user space has mapped, and that user space must not unmap earlier.
  */
 #include "process/kfd_mem.h"
 #include "process/kfd_process.h"

@@ -129,8 +129,8 @@ int kfd_sched_submit(struct kfd_node *node)
 
 	mutex_lock(&sched->lock);
 	/*
-	 * The loop ends, because each repetition needs another reset in which the CP did not save
-	 * its queues.
+	 * The loop ends, because each repetition needs another reset in which the state of compute
+	 * queues was lost (vgpu_cp_lost()).
 	 */
 	do {
 		lost = vgpu_cp_lost(node->vdev);

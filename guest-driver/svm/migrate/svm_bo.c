@@ -19,9 +19,9 @@
  *   svm_page_get()   a page is taken into use       the page holds one
  *   svm_bo_filled()  the BO is unpinned, and may    the migration drops its reference
  *                    be evicted from now on
- *   svm_page_free()  a page is freed, because of    the page drops its reference
- *                    svm_bo_vacate(), munmap or
- *                    a CPU fault
+ *   svm_page_free()  a page is freed, for example   the page drops its reference
+ *                    by svm_bo_vacate(), munmap
+ *                    or a CPU fault
  *
  * After the last reference was dropped, reap_work frees the BO. If the BO was evicted, its VRAM has
  * been freed before.
@@ -199,7 +199,7 @@ static bool svm_page_is_held(struct page *page)
 /*
  * Return true if at least one page can move, or no page is in use. One page is enough: while
  * svm_bo_vacate() migrates that page, other pages are likely to be released. If no page can move,
- * svm_bo_vacate() would only fail.
+ * svm_bo_vacate() would only fail. The same is true if a reset lost the content of the pages.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {

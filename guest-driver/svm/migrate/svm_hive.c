@@ -14,8 +14,8 @@
  * The owner is set when the pagemap is created, and does not change, since a device's hive
  * does not change. The state of the link is read at each mapping.
  *
- * A peer may be removed while a task reads struct page of a page in the peer's VRAM. Nothing else
- * makes the removal wait for this task: HMM returns pages without a reference, and the task's
+ * A peer may be removed while a task reads struct page of a page in the peer's VRAM. By itself, the
+ * removal does not wait for this task: HMM returns pages without a reference, and the task's
  * process need not use the peer. (A forked child, for example, shares the pages of a parent that
  * uses the peer.) So, before the task accesses struct page or struct kfd_node of the peer, it takes
  * two steps:
@@ -27,8 +27,8 @@
  * This is enough, because the removal of a peer takes these steps in this order:
  *
  * - The removal migrates all VRAM of the peer to system memory. This calls the MMU notifiers of all
- *   pages and so changes the sequence numbers. A task that calls svm_peer_enter() after this step
- *   finds the sequence number changed.
+ *   pages and so changes the sequence numbers. A task that got pages from HMM before this step and
+ *   calls svm_peer_enter() after this step finds the sequence number changed.
  * - The removal waits until all earlier tasks have called svm_peer_leave() (svm_peer_wait()).
  * - struct page and struct kfd_node are freed.
  */

@@ -442,12 +442,12 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 
 /*
  * Wait before the next try to move the page of a CPU fault. If another migration has locked the
- * page, wait for the lock. Otherwise another thread that has faulted on the page has a reference to
- * the page. There are two cases:
+ * page, wait for the lock. Otherwise the usual reason is that another thread that has faulted on
+ * the page has a reference to the page. There are two cases:
  *
  * - The other thread has not entered svm_migrate_to_ram() yet.
- * - The other thread has waited for an earlier migration of the page, and svm_touch_end() has given
- *   it a reference. It has not returned from the fault yet.
+ * - The other thread has waited for an earlier migration of the page, and has its reference again.
+ *   It has not returned from the fault yet.
  *
  * As soon as the other thread runs, it drops the reference. No event reports this, so sleep for a
  * jiffy. Do not spin: if the other thread waits for this CPU and has the same or a lower priority,

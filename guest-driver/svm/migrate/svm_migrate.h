@@ -45,8 +45,9 @@ void svm_vram_fini(struct kfd_node *node);
 /*
  * Migrate to @node's VRAM those pages of @iv that are in system memory or do not exist yet. The
  * caller holds svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM
- * if VRAM or system memory is full; -EIO if a copy failed. @granularity is log2 of the number of
- * pages that a CPU access migrates back together. @trigger is one of KFD_MIGRATE_TRIGGER_*.
+ * if VRAM or system memory is full; -EIO if a copy failed; or an error of vgpu_mm_copy_pages().
+ * @granularity is log2 of the number of pages that a CPU access migrates back together. @trigger is
+ * one of KFD_MIGRATE_TRIGGER_*.
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 struct svm_interval iv, u8 granularity,
@@ -75,8 +76,9 @@ u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
 /*
- * Return the location of @page from the view of view->node. Sets *@addr to the value for
- * vgpu_vm_span.addr, unless the page is in system memory. The caller has called svm_peer_enter().
+ * Return the location of @page from the view of view->node. If the location is SVM_IN_VRAM or
+ * SVM_IN_PEER, sets *@addr to the value for vgpu_vm_span.addr. The caller has called
+ * svm_peer_enter().
  */
 enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			      u64 *addr);

@@ -67,7 +67,8 @@ struct svm_touch {
  * @done: completed when the earlier fault has ended and this fault has a page reference again
  *
  * The page cannot move while the waiting fault has a reference to it. So svm_touch_begin() drops
- * the reference, and svm_touch_end() takes a new one in the name of the waiting fault.
+ * the reference, and svm_touch_end() takes a new one in the name of the waiting fault. If a fatal
+ * signal ends the wait earlier, the waiting fault itself takes the new one.
  */
 struct svm_touch_waiter {
 	struct list_head link;

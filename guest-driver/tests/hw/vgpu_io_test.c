@@ -16,6 +16,8 @@
  * vgpu_io_map_begin(). The function under test has to wait until the thread leaves the section. If
  * the function returns too early, io_thread.left is still false, and the test fails. The test then
  * sets io_thread.gone, so that the thread leaves the section immediately.
+ * io_access_waits_for_reset() holds io_lock for this time; meanwhile io_reader() must not leave its
+ * section.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 

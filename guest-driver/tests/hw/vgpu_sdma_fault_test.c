@@ -264,8 +264,8 @@ static void fault_unreported(struct kunit *test)
 }
 
 /*
- * The interrupt ring overflows while a user's fault is latched. One of the lost entries may report
- * a fault of VMID 0. Catches: the gate opens.
+ * The interrupt ring overflows while a user's fault is latched with MORE_FAULTS. One of the lost
+ * entries may report a fault of VMID 0. Catches: the gate is open afterwards.
  */
 static void fault_overflow(struct kunit *test)
 {

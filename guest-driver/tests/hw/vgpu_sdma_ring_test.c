@@ -339,8 +339,8 @@ static void ring_fence_kept(struct kunit *test)
 
 /**
  * struct ring_enders - two threads that call vgpu_sdma_ring_down(): the test's thread and @other
- * @test: the test; @other needs this pointer, because the register accessors of the mock look up
- *        current->kunit_test
+ * @test: the test; @other needs this pointer, because vgpu_rreg() and vgpu_wreg() find the mock's
+ *        registers by current->kunit_test
  * @ring: the ring, on which one job is pending
  * @other: the other thread; the test's thread starts it in ring_job_ends()
  * @ends: number of calls of ring_job_ends()
@@ -348,8 +348,8 @@ static void ring_fence_kept(struct kunit *test)
  *         200 ms
  * @gone: completed when the other thread ends
  *
- * A thread in vgpu_sdma_ring_down() calls ring_job_ends() and then ends the job with an error. Only
- * one of the threads must do so.
+ * A thread in vgpu_sdma_ring_down() calls ring_job_ends() and then ends the job with an error.
+ * Exactly one of the threads must do so.
  */
 struct ring_enders {
 	struct kunit *test;

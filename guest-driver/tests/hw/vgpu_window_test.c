@@ -211,8 +211,8 @@ static void window_flush(struct kunit *test)
 }
 
 /*
- * Check for each SDMA engine that the range registers of its invalidation engine cover exactly the
- * pages of its window.
+ * Check for each SDMA engine that has a transfer window: the range registers of the engine's
+ * invalidation engine cover exactly the pages of the window.
  */
 static void window_ranges(struct kunit *test)
 {

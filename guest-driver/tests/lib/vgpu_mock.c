@@ -79,7 +79,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	mock->vdev.vmm = &mock->vmm;
 	mock->vdev.sched = &mock->sched;
 
-	/* Resource managers use only these fields of the TTM device; leave the others zero. */
+	/* Resource managers need only these fields of the TTM device to be initialised. */
 	bdev = &mock->vdev.mman->bdev;
 	spin_lock_init(&bdev->lru_lock);
 	INIT_LIST_HEAD(&bdev->pinned);

@@ -75,9 +75,11 @@ void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
 /*
- * Add registers to a mock. Registers that the driver polls, and registers that latch a counter or
- * the clock, behave as in docs/hardware.md. All other registers read as the value that was written
- * last. Only the test's thread can access the registers.
+ * Add registers to a mock. The acknowledge registers of the CPU's invalidation engines read as
+ * vgpu_mock.inv_ack. The status register of the PASID mappings reads as all ones. Registers that
+ * latch a counter or the clock behave as in docs/hardware.md. All other registers read as the value
+ * that was written last. Only the test's thread, and threads with the same current->kunit_test, can
+ * access the registers.
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 

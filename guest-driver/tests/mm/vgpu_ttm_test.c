@@ -5,7 +5,8 @@
  * vacate(), which takes all pages out of the BO. Catches:
  * - eviction_valuable moves pages. (TTM may still decide to evict another BO.)
  * - move succeeds while a page is still in the BO. (TTM would reuse the VRAM of this page.)
- * - move returns an error other than -EBUSY. (Only after -EBUSY does TTM try the next BO.)
+ * - move returns an error other than -EBUSY. (After -EBUSY, TTM tries the next BO. Most other
+ *   errors end TTM's search.)
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>

@@ -130,9 +130,10 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * Allocate all VRAM, the last 1024 pages (SMALL) one by one. Of these, free the pages with an even
- * number, so that no two adjacent pages are free. Catches: an allocation of two contiguous pages
- * succeeds; an allocation of single pages fails; VRAM stays fragmented after all of it is freed.
+ * Allocate all VRAM: all pages but SMALL at once, then the remaining pages one by one. Of the
+ * latter, free the pages with an even number, so that no two adjacent pages are free. Catches: an
+ * allocation of two contiguous pages succeeds; an allocation of single pages fails; VRAM stays
+ * fragmented after all of it is freed.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -250,7 +251,10 @@ static void place_clear_first(struct kunit *test)
 	place_free(s, half[0], true);
 	place_free(s, half[1], false);
 
-	/* A kernel BO does not need clear memory, so it gets pages of the dirty half. */
+	/*
+	 * A kernel BO without AMDGPU_GEM_CREATE_VRAM_CLEARED needs no clear memory, so it gets
+	 * pages of the dirty half.
+	 */
 	s->mock->bo.base.tbo.type = ttm_bo_type_kernel;
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, VRAM_PAGES / 4, 1,
 					      &anywhere, &res), 0);

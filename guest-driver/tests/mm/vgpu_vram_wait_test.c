@@ -107,8 +107,9 @@ static void keep_waits(struct kunit *test)
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
 	/*
-	 * In two cases, vgpu_vram_mgr_wait_kept() returns 1 after a jiffy, and the caller tries
-	 * again: the BO can be evicted; or the BO is reserved, and m->evict_in is 0.
+	 * In each of the next two cases, vgpu_vram_mgr_wait_kept() returns 1 after a jiffy, and the
+	 * caller tries again: the BO can be evicted; or the BO is reserved, so that the function
+	 * can call neither evict_ok() nor evict_in().
 	 */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);

@@ -29,8 +29,9 @@
 #define CREATE_BOS	20u
 /*
  * Number of calls of create_lets_go() that refuse an eviction before a call allows it. Each failed
- * try of an allocation calls create_lets_go() at least once. An allocation is tried at least 16
- * times (KGD_MEM_CREATE_TRIES), more often than create_lets_go() refuses, so it succeeds.
+ * try of an allocation calls create_lets_go() at least once. An allocation gives up only after at
+ * least 16 tries (KGD_MEM_CREATE_TRIES). So a call allows the eviction before that, and the
+ * allocation succeeds.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -153,10 +154,10 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces alloc() of the VRAM manager. TTM calls this function twice in each try to create a BO:
- * first for free VRAM, then with eviction. In each try, the first of the two calls counts the try,
- * tells the thread m->holder to take the reservations of all m->bo, and waits until the thread has
- * done so.
+ * Replaces alloc() of the VRAM manager. In each try to create a BO, TTM calls this function first
+ * for free VRAM and, if that fails, again with eviction. If the thread m->holder exists, the first
+ * call in a try counts the try, tells the thread to take the reservations of all m->bo, and waits
+ * until the thread has done so.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,

@@ -283,8 +283,9 @@ static bool attr_all_reach(const struct attr_mock *m,
  * Check that the attributes take precedence over the policy:
  *
  * - A fault of a GPU without access is denied.
- * - Memory moves to the preferred location if the faulting GPU can reach this location, otherwise
- *   to the location that the policy chooses.
+ * - Memory moves to the preferred location if the faulting GPU can reach this location. Otherwise
+ *   the policy decides if the GPU has ACCESS, and memory does not move if the GPU has
+ *   ACCESS_IN_PLACE.
  * - Memory does not move if attr_stays() is true (XNACK is off, or the range has the flag
  *   GPU_ALWAYS_MAPPED) and another GPU with access cannot reach the new location.
  *
@@ -369,8 +370,8 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
 	/*
 	 * A fault of a GPU with ACCESS_IN_PLACE does not pull memory to this GPU. But if the GPU
-	 * cannot reach the memory (second row), its fault takes the memory away from GPU 0, and the
-	 * memory does not move back to GPU 0.
+	 * cannot reach the memory (second row), its fault takes the memory away from GPU 0, and for
+	 * a time the memory does not move back to GPU 0.
 	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
@@ -571,7 +572,8 @@ static void policy_prefetch(struct kunit *test)
 
 /*
  * Check that SET_ATTR maps memory immediately for all GPUs with ACCESS_IN_PLACE. For a GPU with
- * ACCESS, it must do so only if attr_stays() is true, or if the memory was prefetched to this GPU.
+ * ACCESS, it must do so if attr_stays() is true or the memory was prefetched to this GPU, and in no
+ * other case.
  */
 static void policy_map_now(struct kunit *test)
 {

@@ -260,7 +260,8 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->sn.slots[2].serial, FAULT_RESENT + 2);
 	/*
 	 * The counter includes the first fault of each of the three slots, and the fault with the
-	 * invalid slot number. Faults that repeat or replace a queued fault are not counted.
+	 * invalid slot number. Faults that repeat an earlier fault, or replace a queued fault, are
+	 * not counted.
 	 */
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_RETRY), 4);
 	fault_mock_end(test, m);

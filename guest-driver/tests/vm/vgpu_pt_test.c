@@ -397,12 +397,11 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * Map a leaf. Then split the leaf: map other memory at all its pages except the first and the last.
- * Page p of the leaf gets the memory at SZ_8M plus p + 2^shift pages. So if an aligned block has
- * more than 2^shift pages, the block's memory is not aligned to the size of the block, and the
- * block cannot be a fragment. Catches: the step takes more than VGPU_PT_STEP_WRITES writes, for
- * which vgpu_pt_ops.room() makes space, so that a job of SDMA packets loses entries; a fragment is
- * larger than the alignment of its pages or of its memory.
+ * For each @shift, map a leaf and split it by mapping other memory at all pages of the leaf except
+ * the first and the last. The number of each page and the number of its memory differ by 2^@shift,
+ * so no fragment can have more than 2^@shift pages. Catches: the split takes more writes than
+ * VGPU_PT_STEP_WRITES (a job of SDMA packets would lose entries then); a fragment is larger than
+ * the alignment of its pages or of its memory.
  */
 static void pt_misaligned(struct kunit *test)
 {

@@ -46,8 +46,8 @@ struct cut_watch {
 };
 
 /*
- * Pages 87 to 598 of the window are a 2 MiB leaf. A cut inside this range splits the leaf, and
- * vbo_mend() writes the leaf's entries before and after the cut again.
+ * Pages 87 to 598 of the window are a 2 MiB leaf. A cut of a part of this range splits the leaf. In
+ * a mapping of a BO, vbo_mend() writes the entries of the leaf's other pages again.
  */
 static const struct cut_case cuts[] = {
 	{ "head", CUT_CLEAR, 0, 100 },

@@ -172,7 +172,7 @@ static void vmid_graphics(struct kunit *test)
 	KUNIT_EXPECT_GE(test, m->vm[3].base.vmid, VGPU_FIRST_KFD_VMID);
 }
 
-/* Catches: a VMID is set to page tables that were lost with VRAM. */
+/* Catches: the context of a VMID is set to page tables that were lost with VRAM. */
 static void vmid_vram_lost(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
