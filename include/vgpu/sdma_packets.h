@@ -70,7 +70,8 @@
  *   fifth           slice pitch
  *
  * Pitches and sizes are stored minus 1. All values except addresses count
- * elements. If z of the size is 1, slice pitches are not used.
+ * elements. If z of the size is 1, and z of the source or destination is 0, the
+ * slice pitch of that source or destination is not used.
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */

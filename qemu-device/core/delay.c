@@ -55,10 +55,10 @@ static int64_t delay_random_ns(VGPUDelays *d)
 }
 
 /*
- * A thread has reached @point: return the time in ns for which it must sleep
- * there, or 0. If x-delay-point selects @point, the result is POINT_NS, at most
- * once in POINT_PERIOD_NS. At other points, the result is a random delay, which
- * is 0 in most cases.
+ * A thread has reached @point: return the delay in ns that is due there, or 0.
+ * If x-delay-point selects @point, the result is POINT_NS, at most once in
+ * POINT_PERIOD_NS, and otherwise 0. At other points, the result is a random
+ * delay, which is 0 in most cases.
  */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {

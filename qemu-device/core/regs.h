@@ -9,7 +9,7 @@
  * A MemoryRegion for each block would serve only the register window. Engines
  * could not use a MemoryRegion, because they read registers without the BQL.
  * Nor could PCIE_DATA2 and packets use one, because they name a register by its
- * dword offset, not by an address.
+ * offset in BAR 5, not by an address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -31,8 +31,9 @@ typedef struct VGPUReg {
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
     /*
      * Called after a write has stored the bits of VGPUReg.mask. @old is the
-     * stored value before the write, @val is the complete value that the guest
-     * wrote. NULL: a write has no side effect. The caller holds the BQL.
+     * stored value before the write, or 0 if VGPUReg.mask is 0. @val is the
+     * complete value that the guest wrote. NULL: a write has no side effect.
+     * The caller holds the BQL.
      */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);

@@ -58,8 +58,8 @@ typedef struct VGPUStall {
     uint32_t number;
     /*
      * True if the access waits until VGPUView.iotlb has the reply of the IOMMU.
-     * Meanwhile the other members keep the description of an earlier stall,
-     * such as a retry fault.
+     * Meanwhile the other members, except @number, keep the description of an
+     * earlier stall, such as a retry fault.
      */
     bool iommu;
     /*

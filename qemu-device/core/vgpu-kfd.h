@@ -19,16 +19,18 @@
  * Each SDMA engine has a thread, and the MECs share one (queue/scheduler.h).
  * These threads never take the BQL, so that a holder of the BQL may wait for
  * them. They leave work that needs the BQL to bottom halves: one sends MSIs,
- * another one calls the IOMMU (queue/iommu-requests.c). Engines access no
- * registers of other devices, which would need the BQL, too (memory/phys.c). A
- * thread executes packets with no lock held. Meanwhile worker->current is the
- * queue of the packet, and no other thread accesses VGPUQueue.exec of that
- * queue.
+ * another one calls the IOMMU (queue/iommu-requests.c), and one of each worker
+ * writes registers (queue/scheduler.c). Engines access no registers of other
+ * devices, which would need the BQL, too (memory/phys.c). A thread executes
+ * packets with no lock held. Meanwhile worker->current is the queue of the
+ * packet, and no other thread accesses VGPUQueue.exec of that queue.
  *
  * Registers that only store a value are written under the BQL and read by any
- * thread, with qatomic_read(): see vgpu_hub_reg().
+ * thread, with qatomic_read(): see vgpu_hub_reg(). Workers' threads also write
+ * some of these registers, without the BQL: see vgpu_hub_set_root().
  *
- * Each client of a hub has a TLB, which only the client's thread accesses.
+ * Each client of a hub has a TLB. Only the client's thread accesses the TLB, or
+ * a thread that has paused or holds the client's worker.
  *
  * - Invalidation of all pages: each VMID of a hub has a counter, the
  *   generation, which the invalidation increments. A TLB entry stores the
@@ -39,8 +41,8 @@
  *   translations again.
  * - Acknowledge: each client has a counter VGPUTlb.access, which is odd while
  *   the client uses translations. At the start of an invalidation, some of
- *   these counters are odd. When all of these have changed, the invalidation is
- *   acknowledged.
+ *   these counters may be odd. When all of these have changed, the invalidation
+ *   is acknowledged.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H

@@ -86,7 +86,8 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 
 /*
  * End the run list if @q submitted it. The scheduler is itself a queue of the
- * worker (cp->hws.queue), and must not be the worker's current queue.
+ * worker (cp->hws.queue). While the scheduler is the worker's current queue,
+ * only the worker's thread may call this function.
  */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {

@@ -6,8 +6,8 @@
  *                          queues unmapped
  *   RUN_LIST ------> SAVE ----------------> MAP
  *                     ^                      |
- *       end of slice  |                      |  no free VMID or HQD,
- *                     |                      v  or end of the list
+ *       end of slice  |                      |  no free VMID, HQD or other
+ *                     |                      v  resource, or end of the list
  *                     +-------------------- RUN
  *
  * A slice is a part of the list. The queues of a slice are mapped at the same
@@ -249,10 +249,9 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 }
 
 /*
- * Execute the next packet of the list, to map a process or a queue for the
- * slice that is being built. If a resource that the packet needs is not free,
- * start this slice. The packet is executed again when the following slice is
- * built.
+ * Execute the next packet of the list, for the slice that is being built. If a
+ * resource that the packet needs is not free, start this slice. The packet is
+ * executed again when the following slice is built.
  */
 static VGPUStep hws_packet(VGPUCp *cp)
 {

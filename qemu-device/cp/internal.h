@@ -111,14 +111,15 @@ typedef struct CpHws {
     /*
      * True if a stall of the run list was logged. A run list stalls if the
      * first packet of a slice gets no free VMID, HQD or other resource. This
-     * slice has mapped nothing, so its end frees no resource, and the next
-     * slice stalls at the same packet.
+     * slice has mapped nothing, so its end frees no resource. Unless a resource
+     * becomes free otherwise, the next slice stalls at the same packet.
      */
     bool starved;
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
     /*
-     * Value of @list at the start of this slice. If @list has this value again,
-     * the list has chained back, or the first packet got no resource.
+     * Value of @list at the start of this slice. If @list has this value at the
+     * end of CP_HWS_MAP, the list has chained back, or the first packet got no
+     * resource.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
@@ -129,14 +130,15 @@ typedef struct CpHws {
     /*
      * The scheduler as a queue of the worker. The queue's exec fetches packets
      * of the list, from the position in exec.ib[0], a copy of @list. The queue
-     * waits for memory and for the end of the slice.
+     * waits for the IOMMU and for the end of the slice. Before the unmap of an
+     * SDMA queue, the scheduler waits until the SDMA queue is not in use.
      */
     VGPUQueue queue;
 } CpHws;
 
 /*
- * The MECs, with one thread for all HQDs. Registers are written under the BQL.
- * Any thread reads them, with qatomic_read().
+ * The MECs, with one thread for all HQDs. Registers are written under the BQL,
+ * except as noted. Any thread reads them, with qatomic_read().
  */
 struct VGPUCp {
     VGPUClient client;
@@ -275,8 +277,8 @@ VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
  */
 int vgpu_cp_sdma_engine(uint32_t dw1);
 /*
- * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. If a
- * queue is free, *@full does not change: the caller has set it to false.
+ * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. The
+ * function never sets *@full to false: the caller has done this.
  */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);

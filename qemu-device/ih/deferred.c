@@ -13,7 +13,7 @@
 /*
  * Maximum number of deferred entries. Further entries are dropped. All rings
  * together have space for fewer entries than this maximum. So if the maximum is
- * reached, entries would be lost even without an IOMMU: at least one ring would
+ * reached, a larger list would be of little use: at least one ring would
  * overflow if the device wrote all deferred entries at once.
  */
 #define DEFERRED_MAX    (32 * KiB)

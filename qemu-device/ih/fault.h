@@ -92,8 +92,8 @@ void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
  * Return: true if the access has to wait; false if the access is to be tried
  * again for one of these reasons:
  * - The VMID was invalidated.
- * - For VGPU_WAIT_CAM: the driver has acknowledged the CAM slot, or the slot's
- *   interrupt entry is to be sent again.
+ * - For VGPU_WAIT_CAM: the driver has acknowledged the CAM slot or disabled the
+ *   CAM, or the slot's interrupt entry is to be sent again.
  * - For VGPU_WAIT_CAM_FREE: a CAM slot is free, or the CAM is off.
  */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);

@@ -130,7 +130,8 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
            /*
             * Without f->me and f->pipe, f->queue is the number of a queue in
-            * an SDMA engine, so a compute queue does not match.
+            * an SDMA engine, so a compute queue matches only if f->queue is
+            * VGPU_SITE_ANY.
             */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&
@@ -156,9 +157,9 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 }
 
 /*
- * Decide whether @i takes effect at the occasion at @site, which matches the
- * filter of @i. The decision depends on skip, count and a random number. If @i
- * takes effect, fill in *@hit and return true.
+ * Decide whether @i takes effect at the occasion at @site. The decision depends
+ * on skip, count and a random number; @site is not compared with the filter. If
+ * @i takes effect, fill in *@hit and return true.
  */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)

@@ -26,8 +26,10 @@ typedef struct VGPUClientOps {
     /*
      * Wake queues that stalled on a retry fault in a VMID of mask @vmids: all
      * queues that wait without a CAM slot, and the queues that wait for CAM
-     * slot @slot. If @slot is -1, also wake the queues that wait for any CAM
-     * slot. The caller holds no lock of the device.
+     * slot @slot, except those with a newer fault for which they still have to
+     * wait (vgpu_fault_pending()). If @slot is -1, wake all queues that wait
+     * for a CAM slot, whatever slot that is. The caller holds no lock of the
+     * device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*

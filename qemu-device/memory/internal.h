@@ -25,8 +25,9 @@
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 
 /*
- * Result of a page walk: a leaf of the tables, a fault, or a range in an
- * aperture, which is translated without tables.
+ * Result of a page walk: a leaf of the tables, a fault, a range in an aperture
+ * (translated without tables), or VGPU_TARGET_WAIT if an entry's address has no
+ * translation of the IOMMU yet.
  */
 typedef struct VGPULeaf {
     VGPUTargetKind kind;
@@ -42,7 +43,7 @@ typedef struct VGPULeaf {
     uint64_t addr;
     /*
      * For an aperture: number of bytes from the va of the page walk on that are
-     * contiguous in memory of @kind. 0 for a leaf or a fault.
+     * contiguous in memory of @kind. 0 for all other results.
      */
     uint64_t left;
 } VGPULeaf;
@@ -70,7 +71,8 @@ typedef struct VGPUInvalidation {
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /*
      * For each client with a nonzero mask in @waiting: value of the client's
-     * counter VGPUTlb.access at the last request that set bits in the mask.
+     * counter VGPUTlb.access at the last request that found an access of the
+     * client in progress.
      */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
@@ -108,7 +110,7 @@ typedef struct VGPUHub {
  * Guarded by s->lock.
  */
 typedef struct VGPULateDrops {
-    VGPUTimer timer;            /* expires at the smallest nonzero @due */
+    VGPUTimer timer;            /* expires at smallest nonzero @due or before */
     /*
      * Time at which the invalidation of a VMID takes effect: ns,
      * QEMU_CLOCK_VIRTUAL. 0 if no invalidation of the VMID is delayed.
@@ -296,10 +298,11 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * Apply injections of kind xgmi-down to an access to VRAM. site.va is the
- * offset in the hive's VRAM, in which the nodes follow each other. If an
- * injection takes effect, it takes down the link to the node with this offset.
- * An access to the device's own VRAM is ignored. Any thread.
+ * Apply injections of kind xgmi-down to an access to VRAM, or to a read of
+ * VGPU_XGMI_LINKS. site.va is the offset in the hive's VRAM, in which the nodes
+ * follow each other. If an injection takes effect, it takes down the link to
+ * the node with this offset. Offsets in the device's own VRAM are ignored. Any
+ * thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

@@ -74,10 +74,10 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
  * Add @w to s->memory->windows and return true. If the memory map of the bus
  * has changed since @w was opened, return false instead and do not add @w:
  * bus_commit() may have dropped all windows for this change already. If @w were
- * added after that, nothing would drop @w, and @w would keep its references to
- * devices. A change that this thread does not see yet does no harm:
- * bus_commit() runs later for this change, and drops @w. The caller holds the
- * RCU read lock.
+ * added after that, @w would keep its references to devices until the next
+ * change, or until another window replaces @w. A change that this thread does
+ * not see yet does no harm: bus_commit() runs later for this change, and drops
+ * @w. The caller holds the RCU read lock.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -224,12 +224,12 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 }
 
 /*
- * Called when the memory map of the bus has changed: bus mastering, a BAR, or a
- * bridge's window. Drop all windows and wait until no access uses one. RCU
- * alone is not enough, because RCU only keeps the RAM allocated. A register
- * write of the guest has changed the map. As soon as this write completes, the
- * guest may use the RAM for something else. The caller holds the BQL. Workers
- * never take the BQL, so the wait ends.
+ * Called when the memory map of the bus may have changed. The usual cause is a
+ * register write of the guest: bus mastering, a BAR, or a bridge's window. Drop
+ * all windows and wait until no access uses one. RCU alone is not enough,
+ * because RCU only keeps the RAM allocated: as soon as the register write
+ * completes, the guest may use the RAM for something else. The caller holds the
+ * BQL. Workers never take the BQL, so the wait ends.
  */
 static void bus_commit(MemoryListener *listener)
 {

@@ -26,7 +26,8 @@ typedef struct VGPUTlbSet {
 /*
  * The TLB of a client, and the client's hub and CID. Accessed by the client's
  * thread. Except as noted, another thread may access a member only while the
- * client's worker is paused (vgpu_worker_pause()) or held (vgpu_worker_hold()).
+ * client's worker is held (vgpu_worker_hold()), or is paused and has ended its
+ * step (vgpu_worker_pause(), vgpu_worker_park()).
  */
 struct VGPUTlb {
     VGPUHub *hub;               /* hub of the client; constant */

@@ -24,9 +24,10 @@ void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
     unsigned w;
 
     /*
-     * The caller has walked the tables because vgpu_tlb_find() found no entry
-     * with this key and generation @gen. If an entry has this key, its
-     * generation is older, so the entry is stale: replace it.
+     * Use an empty entry or an entry that has this key. The caller has walked
+     * the tables because vgpu_tlb_find() found no entry with this key and
+     * generation @gen. So an entry that has this key is of an older generation,
+     * and stale.
      */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {

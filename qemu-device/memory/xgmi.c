@@ -80,8 +80,8 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
 
 /*
  * For each node of the hive, wait until the accesses in progress have
- * completed. Do not wait for accesses that begin after this call. The caller
- * holds the BQL.
+ * completed. Accesses that begin after this call may still be in progress on
+ * return. The caller holds the BQL.
  */
 static void xgmi_drain_nodes(VGPUHive *h)
 {

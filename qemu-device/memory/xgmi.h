@@ -28,7 +28,7 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp);
  * vgpu_xgmi_leave: leave the hive, and wait until no peer accesses VRAM
  * @s: device, whose threads have ended
  *
- * After the call, QMP command object-del may delete the hive.
+ * When all devices have left the hive, QMP command object-del may delete it.
  *
  * Context: BQL held.
  */

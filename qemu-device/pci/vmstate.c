@@ -105,8 +105,8 @@ static const VMStateDescription vmstate_vgpu_chip = {
 
 /*
  * Load the state. After an error, reset the chip: the user may resume the
- * machine after the failed load. The load has ended before some post_load()
- * functions, so some of the loaded fields are not checked.
+ * machine after the failed load. The load may have ended before some
+ * post_load() functions, so that some of the loaded fields are not checked.
  */
 static int get_chip(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

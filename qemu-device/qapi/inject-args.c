@@ -4,8 +4,10 @@
  * checks the arguments. Some arguments exist only for certain kinds of
  * injection. Of these, the arguments that select queues, VMIDs or addresses are
  * converted to a VGPUFilter. A parameter of the effect, such as a delay, is
- * stored in VGPUInjectArgs.arg. The code in inject/ uses the filter to decide
- * to which events of the device the injection applies.
+ * stored in VGPUInjectArgs.arg. (Exception: inject-qmp-cmds.c reads the
+ * parameters of kind fault-spurious from the command's arguments.) The code in
+ * inject/ uses the filter to decide to which events of the device the injection
+ * applies.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -23,9 +25,9 @@
 #define IMMEDIATE_COUNT_MAX 1024u
 
 /*
- * A range of addresses. In the QMP command, each kind of injection has its own
- * members for the start of the range, such as "va" or "offset". These members
- * replace the deprecated member "start".
+ * A range of addresses. In the QMP command, each kind of injection that has a
+ * range has its own members for the start of the range, such as "va" or
+ * "offset". These members replace the deprecated member "start".
  */
 typedef struct InjectRange {
     const char *name;           /* names of these members, for messages */
@@ -273,8 +275,9 @@ static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
 }
 
 /*
- * Convert the members "node", "offset" and "length" to a range of addresses in
- * the hive. The range is all of the node's VRAM or a part of this VRAM.
+ * If member "node" is present, convert "node", "offset" and "length" to a range
+ * of addresses in the hive. The range is all of the node's VRAM or a part of
+ * this VRAM.
  */
 static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
                        const VgpuInjectLink *l, Error **errp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: QMP commands of fault injection.
+ * vgpu-kfd: the QMP commands vgpu-inject and vgpu-inject-remove.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -53,10 +53,10 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Let injection @i take effect once, as part of the command vgpu-inject. @a has
- * the checked arguments of the command. @w has the unchecked arguments, some of
- * which are not in @a. Return false, without an effect, if @i has taken effect
- * a->count times already.
+ * Let injection @i take effect once, as part of the command vgpu-inject. @w has
+ * the arguments of the command, and @a what vgpu_inject_parse() made of them.
+ * Some of the arguments are not in @a. Return false, without an effect, if @i
+ * has taken effect a->count times already.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)

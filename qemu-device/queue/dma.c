@@ -3,9 +3,10 @@
  * vgpu-kfd: memory accesses of queues by GPU address.
  *
  * The functions also handle faults. A retry fault stalls the queue: the access
- * has had no effect, and the queue repeats the access later. A no-retry fault
- * is reported, and the access is redirected: a read gets bytes of the default
- * page or zeros, and a write is dropped.
+ * has had no effect, and the queue repeats the access later. (Only a copy may
+ * have done a part of its bytes: see vgpu_dma_copy().) A no-retry fault is
+ * reported, and the access is redirected: a read gets bytes of the default page
+ * or zeros, and a write is dropped.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

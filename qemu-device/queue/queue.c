@@ -89,7 +89,8 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     q->rptr = x->rptr;
     /*
      * The step may have read a new write pointer from memory to x->wptr. Use
-     * this value unless a doorbell has changed q->wptr during the step.
+     * this value unless q->wptr has changed during the step, by a doorbell or a
+     * register write.
      */
     if (q->wptr == wptr) {
         q->wptr = x->wptr;
@@ -192,9 +193,10 @@ static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
 }
 
 /*
- * Return true if the packet has to sleep at least POLL_INTERVAL_NS before its
- * next try. The first @eager tries may be closer together, so that a short wait
- * ends soon. Later tries at that rate would load a host CPU.
+ * Count a try of the packet. Return true if the packet has to sleep at least
+ * POLL_INTERVAL_NS before its next try. The first @eager tries may be closer
+ * together, so that a short wait ends soon. Later tries at that rate would load
+ * a host CPU.
  */
 static bool exec_count_try(VGPUExec *x, unsigned eager)
 {

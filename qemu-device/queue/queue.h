@@ -20,7 +20,7 @@ typedef struct VGPUWorker VGPUWorker;
 
 /* Result of a step of a packet. */
 typedef enum VGPUStep {
-    VGPU_STEP_DONE,             /* run the next step in this time slice */
+    VGPU_STEP_DONE,             /* this time slice may run the next step */
     VGPU_STEP_AGAIN,            /* continue in the next time slice */
     VGPU_STEP_STALL,            /* the queue waits; see exec.mem.stall */
     /*

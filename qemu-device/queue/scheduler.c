@@ -60,8 +60,8 @@ struct VGPUWorkerThread {
      */
     unsigned spins_in_vain;
     /*
-     * Number of sleeps to do without a spin. Accessed only by the worker's
-     * thread.
+     * Number of spins to skip: the thread sleeps immediately instead. Accessed
+     * only by the worker's thread.
      */
     unsigned spin_skips;
     /*
@@ -99,11 +99,15 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /*
-     * The event that ends the wait may have occurred already. The handler of
-     * the event then did not wake the queue, because q->wait was not set. So
-     * set q->wait only if the event has not occurred. If the event occurs after
-     * this test, the handler finds q->wait set: the handler takes w->lock,
-     * which the caller holds until q->wait is set.
+     * The event that ends the wait may have occurred already: wptr has moved,
+     * or the driver has handled the fault. The handler of the event then did
+     * not wake the queue, because q->wait was not set. So set q->wait only if
+     * the event has not occurred. If the event occurs after this test, the
+     * handler finds q->wait set: the handler takes w->lock, which the caller
+     * holds until q->wait is set.
+     *
+     * The other waits need no test. The thread itself compares times, and the
+     * main loop gets its requests only below.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
@@ -191,9 +195,9 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 /*
  * Return true if the thread is to spin before it sleeps. A spin that finds no
  * work takes a host CPU from other threads, perhaps from the vCPU that is about
- * to kick. So after a spin that found no work, the thread sleeps a number of
- * times without a spin. This number doubles, up to a limit, with each further
- * spin that finds no work.
+ * to kick. So after a spin that found no work, the thread skips a number of
+ * spins and sleeps instead. This number doubles, up to a limit, with each
+ * further consecutive spin that finds no work.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -411,8 +415,10 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
  * VGPUStall.number. So the function ends the wait only if this number is the
  * same as before the write.
  *
- * exec->done is increased before the write. If the queue is saved during the
- * write, the queue does not repeat the write after the load.
+ * exec->done is increased before the write, because @x may belong to another
+ * queue after the write. A compute queue that is unmapped during the write
+ * loses its progress in the packet. Therefore, that queue repeats the write
+ * when it is mapped again.
  */
 static void worker_reg_bh(void *opaque)
 {

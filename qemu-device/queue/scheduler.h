@@ -174,11 +174,12 @@ void vgpu_worker_release(VGPUWorker *w);
 extern const struct VGPUClientOps vgpu_worker_client_ops;
 
 /**
- * vgpu_worker_serve_iommu: call the IOMMU for all queues in VGPU_WAIT_IOMMU and
- * for queued interrupt entries
+ * vgpu_worker_serve_iommu: call the IOMMU for queues in VGPU_WAIT_IOMMU and for
+ * queued interrupt entries
  * @opaque: VGPUState
  *
- * Calls of the IOMMU need the BQL, which the workers' threads never take.
+ * Calls of the IOMMU need the BQL, which the workers' threads never take. While
+ * the machine is stopped, only the interrupt entries are served.
  *
  * Context: bottom half, BQL held.
  */
@@ -217,8 +218,8 @@ bool vgpu_worker_may_run(const VGPUWorker *w);
  * @n: number of the queue. Member exec.mem.stall of the queue is the reason.
  * @wptr_moved: the write pointer has moved since the step read it
  *
- * VGPUWorkerOps.timeslice() calls this function if a step of the queue stalled.
- * The function does nothing if the event that ends the wait has occurred.
+ * VGPUWorkerOps.timeslice() calls this function if the queue has to wait. The
+ * function does nothing if the event that ends the wait has occurred.
  *
  * Context: w->lock held.
  */

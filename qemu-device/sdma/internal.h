@@ -40,7 +40,8 @@ typedef struct VGPUSdmaQueue {
     VGPUSdmaInjected injected;  /* guarded like queue.exec: see VGPUExec */
     /*
      * Used by vmstate.c only: time at which the wait of the queue ends (ns,
-     * QEMU_CLOCK_VIRTUAL), or 0 if the end of the wait is not a fixed time.
+     * QEMU_CLOCK_VIRTUAL), or 0 if is_timed() is false: no wait is to continue
+     * after a load.
      */
     int64_t saved_until;
 } VGPUSdmaQueue;
@@ -72,7 +73,8 @@ typedef struct VGPUSdmaEngine {
     bool yielded;               /* has waited; next, executes a time slice */
     /*
      * The engine's clock minus vgpu_clock(), in ticks. Accessed by the engine's
-     * thread, or by a caller that has called vgpu_worker_hold().
+     * thread. Other threads access it only while they hold the worker
+     * (vgpu_worker_hold()), or while the worker is paused.
      */
     uint64_t clock_offset;
     /*

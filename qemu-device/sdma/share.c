@@ -4,11 +4,11 @@
  * (docs/hardware.md, SDMA). Without this file, the share of an engine would
  * depend on how the host schedules the engines' threads.
  *
- * The lead of an engine over another is the amount of data that it has moved
- * more. An engine waits if its lead over another engine with work exceeds
- * LEAD_KIB. The wait ends when the other engines have caught up or have no
- * work, but after WAIT_NS at the latest, since the host may not run another
- * engine's thread for a while.
+ * The lead of engine A over engine B is the charge of A minus the charge of B
+ * (VGPUSdmaEngine.charged). An engine waits if its lead over another engine
+ * with work exceeds LEAD_KIB. The wait ends when the other engines have caught
+ * up or have no work, but after WAIT_NS at the latest, since the host may not
+ * run another engine's thread for a while.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

@@ -174,7 +174,7 @@ static int queue_pre_save(void *opaque)
     /*
      * q->poll_wptr is a request to read wptr from memory. A time slice moves
      * this request to exec.poll_wptr. The request stays there until the read is
-     * complete. Move a pending request back, because exec.poll_wptr is not
+     * complete. Copy a pending request back, because exec.poll_wptr is not
      * saved.
      */
     q->poll_wptr |= q->exec.poll_wptr;
@@ -245,8 +245,9 @@ static const VMStateDescription vmstate_vgpu_engine = {
 
 /*
  * Return true if the wait of @q is to continue after a load of the saved state.
- * Such a wait ends at the time exec.mem.stall.until, not by an event. A wait
- * that an injection (sdma-slow) has caused does not continue.
+ * Such a wait ends at the time exec.mem.stall.until. After a retry fault, an
+ * invalidation or an acknowledge may end the wait earlier. No wait continues if
+ * an injection (sdma-slow) slows the queue's packet.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {

@@ -7,7 +7,7 @@
  * effect that it expects, for a limited time. To show that an event A does not
  * happen, a test waits for another event B, which comes only after the point at
  * which A would have happened. B is often the return of qvgpu_sdma_pass(). No
- * test waits for a fixed time instead.
+ * test waits for a fixed time instead, except with qvgpu_hold_release_later().
  *
  * The GPU schedules polls, time slices and retries of faulting accesses on the
  * virtual clock. This clock moves only when a test steps it or calls

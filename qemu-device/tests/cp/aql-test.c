@@ -118,7 +118,8 @@ static void test_barrier(void)
     /*
      * Signal 1 was enough for the OR packet, which has decremented signal 5.
      * The AND packet is not complete, because it also waits for signals 0 and
-     * 2. If signal 1 changes to 1 now, the AND packet waits for signal 1 again.
+     * 2. If the AND packet has read 0 from signal 1, the change to 1 has no
+     * effect: for this packet, signal 1 counts as 0 from then on.
      */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);

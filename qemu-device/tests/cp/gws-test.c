@@ -349,7 +349,7 @@ static void test_hostile(void)
         { 8 + 64 + 8 * VMID, 0x80 },    /* resources that are not contiguous */
         /* a resource that VMID also holds */
         { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },
-        /* a resource that is not in @mask */
+        /* VMID + 5 cannot hold GWS, because it has no process */
         { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },
         { 8 + 64 + 7, 0x01 },                   /* VMID 0 cannot hold GWS */
         { 8 + 64 + 128, 65 },   /* num_gws of a process; only 64 exist */

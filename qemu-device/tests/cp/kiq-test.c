@@ -414,8 +414,8 @@ static void test_reg_wait(void)
  *    word PONG. Between two time slices of @other, the CP's worker serves the
  *    KIQ. So before PONG is set, the KIQ tries at least once to unmap the SDMA
  *    queue.
- * 4. When PONG is set, KIQ_PASSED must not be set: the SDMA queue must stay
- *    mapped until the test has released the bottom half.
+ * 4. When PONG is set, KIQ_PASSED must not be set: the unmap must not complete
+ *    before the test has released the bottom half.
  */
 static void test_srbm_unmapped(void)
 {

@@ -158,8 +158,8 @@ static void test_processes(void)
 /*
  * Repeats test_queues() for twelve processes with four queues each. The 48
  * queues share ten HQDs, so that the queues of one process can be in two time
- * slices. The process count in RUN_LIST, 3, is too low. The wrong count must
- * make no difference.
+ * slices. The process count in RUN_LIST allows only three processes at a time.
+ * Nevertheless, the queues of all processes must get time slices.
  */
 static void test_both(void)
 {

@@ -18,8 +18,9 @@
  * Cases use the upper end of guest RAM and of VRAM. In a hive of two devices,
  * cases use the VRAM on both sides of the boundary between the devices. A queue
  * writes only to its own part of RAM and of VRAM, so that the result is defined
- * although queues run at the same time. Queues share only the root page tables;
- * each other page table belongs to one queue. "Offset" below is an offset in
+ * although queues run at the same time. Queues share only the root page tables
+ * and the page table of VMID 0 (GART), in which each queue has its own entries.
+ * Each other page table belongs to one queue. "Offset" below is an offset in
  * FuzzMem.
  */
 #ifndef VGPU_TEST_FUZZ_H
@@ -192,12 +193,15 @@ void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 
 /* Return the next number of @r. Equal start states give equal sequences. */
 uint64_t fuzz_rnd(FuzzRng *r);
-/* Choose one of @n cases (numbered from 0) at random. @n must not be 0. */
+/* Return a random number below @n. @n must not be 0. */
 static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
 {
     return fuzz_rnd(r) % n;
 }
-/* Takes one number of @r, even if @percent is 0 or at least 100. */
+/*
+ * Return true with a probability of @percent percent. Takes one number of @r,
+ * even if @percent is 0 or at least 100.
+ */
 static inline bool fuzz_chance(FuzzRng *r, unsigned percent)
 {
     return fuzz_below(r, 100) < percent;
@@ -222,8 +226,9 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
  *   many of VRAM
  * - data from FUZZ_HIGH_VA
  *
- * After these 2 MiB, a leaf of 2 MiB maps the queue's RAM, and the next leaf
- * maps the queue's VRAM. The GART maps data pages only.
+ * After these 2 MiB, a leaf of 2 MiB maps all of the queue's part of RAM once
+ * more, and the next leaf maps all of its part of VRAM. The GART maps data
+ * pages only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128

@@ -89,8 +89,8 @@ static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 }
 
 /*
- * Try to drop each packet of the failing case, from the last packet on. A
- * packet stays dropped if the case still fails without it.
+ * Try to drop the packets of the failing case one by one, backwards from the
+ * last packet. A packet stays dropped if the case still fails without it.
  */
 static void shrink(const char *self, uint64_t seed, unsigned packets)
 {

@@ -105,7 +105,7 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 static void run_buffer(Stream *s);
 
 /*
- * Execute a packet. Returns its length in dwords, which the caller adds to
+ * Execute a packet. Returns its length in dwords, by which the caller advances
  * s->pos. After a chain packet, the stream must end. For such a packet, the
  * return value is large enough to move s->pos to s->end or beyond.
  */

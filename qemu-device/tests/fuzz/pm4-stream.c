@@ -210,8 +210,8 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
      * q->first is in bytes, but the device's pointers are in dwords. Therefore,
-     * q->first is a multiple of 4. q->first is less than UINT64_MAX / 4, so
-     * that the start value plus the length of all packets cannot overflow.
+     * q->first is a multiple of 4. The upper bound leaves MiB bytes for the
+     * packets, so that the sum does not overflow.
      */
     q->first = (fuzz_rnd(r) >> 2) % (UINT64_MAX / 4 - MiB) & ~3ull;
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: runs a case on the device. All queues of the device start
+ * Fuzzer of vgpu-kfd: runs a case on the device. All queues of the case start
  * together. Then the oracle, a model in the fuzzer, executes the packets of one
- * queue after the other. When the oracle reaches an access that faults, it
- * waits for the device's report of the fault and handles the fault. Meanwhile,
- * the device runs the other queues. A queue that faults waits until the oracle
- * reaches the access.
+ * queue after the other. When the oracle reaches an access with a retry fault,
+ * it waits for the device's report of the fault and handles the fault.
+ * Meanwhile, the device runs the other queues. A queue with a retry fault waits
+ * until the oracle reaches the access.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -106,8 +106,8 @@ static void program(FuzzCase *c)
      * With the CAM, the clock must stand still. If the clock ran, the device
      * would report a fault again when the fuzzer handles the fault late. While
      * the clock stands still, no queue may wait for a timer. Only a poll packet
-     * could wait for one: if the poll has an interval, or after the eighth try.
-     * The fuzzer's polls have no interval, and give up before the eighth try.
+     * could wait for one: if the poll has an interval, or has been repeated
+     * eight times. The fuzzer's polls have no interval, and give up earlier.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

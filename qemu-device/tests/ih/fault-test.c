@@ -462,8 +462,8 @@ static void test_noretry_entry(void)
         g_assert_false(qvgpu_ih_pending(f.v));
         qvgpu_expect_byte(f.v, f.buf, 0, 64);
         /*
-         * The stall ended because the access failed. Only an access that
-         * succeeds after its stall counts as a replay.
+         * The access failed after its stall. Only an access that succeeds after
+         * its stall counts as a replay.
          */
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 0);
         qvgpu_stop(f.v);

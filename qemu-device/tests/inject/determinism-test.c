@@ -136,7 +136,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
     g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
     g_unlink(file);
-    /* The trace has one line for each time that the injection has acted. */
+    /* Each action of the injection adds a line with " kind=" to the trace. */
     for (line = trace; (line = strstr(line, " kind=")); line++, fired--) {
         g_assert_cmpuint(fired, >, 0);
         g_assert_true(g_str_has_prefix(line + 6, c->kind));

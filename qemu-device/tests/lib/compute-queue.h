@@ -47,7 +47,10 @@ void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 /* Initialise @c with a ring of 4 KiB in guest RAM. Does not write the HQD. */
 void qvgpu_compute_init(QVGPUCompute *c, QVGPU *v, unsigned me, unsigned pipe,
                         unsigned queue, QVGPUSpace *s);
-/* Write the queue to its HQD and activate it; rptr and wptr are c->wptr. */
+/*
+ * Write the queue to its HQD and activate it. wptr is c->wptr, and rptr is
+ * c->wptr modulo the ring size, so that the ring is empty.
+ */
 void qvgpu_compute_load(QVGPUCompute *c);
 /*
  * Initialise and load a queue of VMID 0. The ring is in VRAM, and the queue

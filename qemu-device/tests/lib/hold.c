@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event. QEMU's
- * log is a full pipe, which blocks the thread that logs the event.
+ * log is a pipe. If a line does not fit in the pipe, the thread that logs the
+ * line is blocked.
  */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"

@@ -58,9 +58,9 @@ void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
  */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
- * Empty the log pipe. Held threads continue, and further log lines fit in the
- * pipe without blocking a thread. Returns the number of lines that were in the
- * pipe.
+ * Empty the log pipe. Held threads continue, and no thread is held until
+ * further log lines have filled the pipe. Returns the number of lines that were
+ * in the pipe.
  */
 unsigned qvgpu_hold_release(QVGPUHold *h);
 /*
@@ -70,8 +70,10 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
  * Call when the test's command has completed. Returns true if the 0.2 s of
- * qvgpu_hold_release_later() were over before this call. The command has then
- * waited for the held thread. Joins the thread of qvgpu_hold_release_later().
+ * qvgpu_hold_release_later() were over before this call. The test takes this as
+ * proof that the command has waited for the held thread. (On a slow host, the
+ * command may need 0.2 s without a wait.) Joins the thread of
+ * qvgpu_hold_release_later().
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
@@ -86,8 +88,9 @@ void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
  * The test calls qvgpu_hold_access() and qvgpu_hold_release_later(), and sends
  * a command to QEMU. When the command has completed, the test calls this
- * function. Fails the test if the command has not waited for the held engine.
- * Disables the trace events that qvgpu_hold_access() enabled.
+ * function. Fails the test unless qvgpu_hold_waited() returns true: the command
+ * must wait for the held engine. Disables the trace events that
+ * qvgpu_hold_access() enabled.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*

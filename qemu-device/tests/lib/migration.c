@@ -9,8 +9,8 @@
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
 /*
- * Passes over dirty memory that qvgpu_migrate_live() waits for before it lets
- * the migration complete.
+ * After this number of passes over dirty memory, qvgpu_migrate_live() allows a
+ * long downtime, so that the migration completes.
  */
 #define PASSES      4
 
@@ -123,9 +123,9 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     bool hurry = true;
 
     /*
-     * Allow a downtime of 1 ms only, so that the source does not complete
-     * before PASSES passes. Meanwhile engines change memory that the migration
-     * has already sent.
+     * Allow a downtime of 1 ms only. While engines write much memory, the
+     * source then does not complete before PASSES passes, and the engines
+     * change memory that the migration has already sent.
      */
     set_downtime(v->qts, 1);
     if (feed) {

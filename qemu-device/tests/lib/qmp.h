@@ -16,7 +16,8 @@ void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
                           const char *says);
 /*
  * Return the mask of nodes to which @node has a link that is up, as query-vgpu
- * reports it. There is only one hive.
+ * reports it. The machine must have only one hive. Fails the test if the hive
+ * has no device at @node.
  */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /*

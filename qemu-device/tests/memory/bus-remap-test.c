@@ -97,8 +97,8 @@ static void test_bus_master(void)
  * within an access, so that the engine writes to memory that the guest has
  * reused.
  *
- * The engine repeats an access that faults, and is held between two trace
- * events of one access. A second thread of the test releases the engine after
+ * An access of the engine faults, and the engine is held between two trace
+ * events of this access. A second thread of the test releases the engine after
  * 0.2 s. The write that disables bus mastering must not return before this.
  */
 static void test_bus_master_access(void)
@@ -243,13 +243,14 @@ static QPCIDevice *plug_peer(QVGPU *v)
 
 /*
  * Let the engine access the VRAM of a peer. The engine looks up this VRAM on
- * the bus, and is held in the delay that follows the lookup. Then unplug the
- * peer: QEMU takes the peer off the bus, and waits for the end of the access. A
- * thread of the test releases the engine after 0.2 s.
+ * the bus, and sleeps in the delay that follows the lookup. Meanwhile, unplug
+ * the peer: QEMU takes the peer off the bus, and waits for the end of the
+ * access. The engine continues when the delay of 0.3 s is over, but not before
+ * a thread of the test has emptied the log pipe, after 0.2 s.
  *
- * Returns true if the released engine looks up the VRAM again, and faults,
- * because the VRAM has left the bus. Returns false if the peer was still on the
- * bus when the engine was released. This can happen on a slow host.
+ * Returns true if the engine then looks up the VRAM again, and faults, because
+ * the VRAM has left the bus. Returns false if the peer was still on the bus
+ * when the engine continued. This can happen on a slow host.
  */
 static bool looks_again(void)
 {

@@ -129,7 +129,7 @@ static void amd_enable(Iommu *m, QVGPU *v)
     /*
      * The table for IOVA_LOST is at IOAPIC, where every table entry reads as 0.
      * The table is not at HOLE as in vtd_enable(): the read of an entry would
-     * fail, and QEMU's amd-iommu would log an event. To build the event,
+     * fail, and QEMU's amd-iommu would build an event for its log. To do so,
      * amd-iommu shifts a value by 64, which is undefined in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
@@ -364,7 +364,8 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
  * The test writes the invalidation after the first request. At that time, the
  * second request is not complete, because the test holds the engine in it. If
  * the invalidation discards a request or a reply, the engine makes more than
- * two requests. Only the last of the three invalidations may do so.
+ * two requests. The first two invalidations must not do so, and the last one
+ * must.
  */
 static void test_invalidate(const void *kind)
 {

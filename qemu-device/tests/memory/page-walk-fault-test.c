@@ -175,8 +175,8 @@ static void test_self_reference(void)
                     qvgpu_entry(w.v, table, VGPU_PDE_VALID));
     page_walk_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
     /*
-     * At each of the four levels, the entry refers to the table again. So the
-     * copy has read the table's own contents.
+     * At each of the four levels, the entry refers to this table. So the copy
+     * has read the table's own contents.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         g_assert_cmphex(qtest_readq(w.v->qts, w.dst + 8 * i), ==,
@@ -204,7 +204,10 @@ static void test_pdb1_without_bfs(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: START or END of a context is ignored, or is off by one page. */
+/*
+ * Catches: START of a context is ignored or is off by one page; END of a
+ * context is ignored.
+ */
 static void test_range(void)
 {
     PageWalk w;

@@ -53,7 +53,7 @@ static void test_crossing_levels(void)
     for (i = 0; i < ARRAY_SIZE(boundary); i++) {
         /*
          * Allocate the page for the higher GPU address first, so that the two
-         * pages are not contiguous in memory.
+         * pages are in the reverse order in memory.
          */
         uint64_t high = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
         uint64_t low = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);

@@ -219,9 +219,9 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * A read of XGMI_LINKS counts as an access to the first byte of each node,
-     * and so can trigger an injection. An injection for node 2 leaves the link
-     * to node 1 (bit 1) up.
+     * A read of XGMI_LINKS counts as an access to the first byte of each peer's
+     * VRAM, and so can trigger an injection. An injection for node 2 leaves the
+     * link to node 1 (bit 1) up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
@@ -258,8 +258,9 @@ static void test_link_down(void)
  * fault, while b's VRAM is mapped. After its release, the engine repeats the
  * access.
  *
- * The removal must wait for the held engine. No BAR of b is mapped, because
- * otherwise the removal would change the bus, and this change would also wait
+ * If @removed is NULL, the read of XGMI_LINKS must wait for the held engine.
+ * Otherwise the removal of b must wait for the engine. No BAR of b is mapped: a
+ * removal of a mapped BAR would change the bus, and this change would also wait
  * for the engine.
  */
 static void test_peer_gone(const void *removed)
@@ -550,10 +551,10 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * An invalidation waits for every engine that executes an access at the time of
- * the request. When a queue reads the acknowledge register, the device checks
- * whether these accesses have ended. The check reads the translation clients of
- * these engines.
+ * An invalidation waits for every engine of the hub that executes an access at
+ * the time of the request. When a queue reads the acknowledge register, the
+ * device checks whether these accesses have ended. The check reads the
+ * translation clients of these engines.
  *
  * Catches: during an unplug, the translation client of one engine is freed
  * while a queue of another engine reads the acknowledge register.

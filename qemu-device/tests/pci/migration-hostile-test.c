@@ -123,8 +123,8 @@ static void test_image(void)
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
     /*
      * Write garbage to the last dwords of the execution state in the MQD: the
-     * state of both indirect buffers, the number of tries of POLL_REGMEM, and
-     * the time since the first try of an ATOMIC loop.
+     * state of both indirect buffers, the number of tries of the packet, and
+     * the time since the first try of the packet.
      */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);

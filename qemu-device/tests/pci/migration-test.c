@@ -66,8 +66,8 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
     /*
-     * The device must repeat the unacknowledged entry at @due_ns, and not 1 ns
-     * earlier.
+     * The device must repeat the unacknowledged entry after @due_ns, and not
+     * 1 ns earlier.
      */
     qtest_clock_step(v->qts, due_ns - 1);
     qvgpu_sdma_pass(&t->kq);

@@ -44,8 +44,8 @@ typedef struct Clock {
 } Clock;
 
 /*
- * Start the machine. With @vmid, t->q is a user queue in an address space
- * without mappings; otherwise t->q is a queue of VMID 0.
+ * Start the machine. With @vmid, t->q is a user queue in an address space that
+ * does not map VA; otherwise t->q is a queue of VMID 0.
  */
 static void start(Clock *t, const char *args, bool vmid)
 {
@@ -133,7 +133,7 @@ static void expect_timeout(Clock *t, unsigned source)
 
 /*
  * Stop the machine for @ms of host time. No wait of the device may end or
- * become shorter by this time, because the virtual clock is stopped.
+ * become shorter during this time, because the virtual clock is stopped.
  */
 static void stop_for(QVGPU *v, int64_t ms)
 {

@@ -140,9 +140,9 @@ static void test_acknowledge_without_repair(void)
 
 /*
  * A copy faults at every page of its source and its destination. When a page
- * faults, the test overwrites the bytes that are already copied, in the source
- * and in the destination, so that a byte that is copied twice differs. Then the
- * test maps the page.
+ * faults, the test overwrites the completed pages of the source, and all copied
+ * bytes in the destination, so that a byte that is copied twice differs. Then
+ * the test maps the page.
  *
  * Catches: the copy loses, repeats or reorders bytes.
  */

@@ -284,8 +284,8 @@ static void test_local_clock(void)
     g_assert_cmphex(qtest_readq(v->qts, at), ==,
                     start + 10 * 1000 / (1000000000 / VGPU_CLOCK_HZ));
     /*
-     * TIMESTAMP_SET has changed neither the clock of the other engine nor the
-     * GPU clock.
+     * TIMESTAMP_SET must change neither the clock of the other engine nor the
+     * GPU clock: the two must still be equal.
      */
     now = qvgpu_clock(v);
     QVGPU_EMIT(&other, get, QVGPU_LO(mc + 8), QVGPU_HI(mc + 8));
