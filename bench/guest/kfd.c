@@ -330,8 +330,8 @@ void bench_kfd(struct bench *b)
 
 /*
  * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The first call for a BO
- * may have to allocate page tables. The next calls use the same tables, because the driver keeps
- * empty tables for 100 ms after the unmap.
+ * may have to allocate page tables. Most of the next calls use the same tables, because the driver
+ * does not free empty tables at once: a worker frees them, at most every 100 ms.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

@@ -9,7 +9,7 @@
  * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead, and prints two
  * lines of JSON for each copy, one by the caller's clock and one by the engine's time stamps.
  *
- * Copies between devices stay below 1 MiB. For copies of 1 MiB or more between devices, ROCr uses a
+ * Copies within the VRAM of a GPU stay below 1 MiB. For such copies of 1 MiB or more, ROCr uses a
  * shader, and this GPU does not execute shaders.
  */
 #include <hsa/hsa.h>

@@ -4,10 +4,11 @@
  * linked with --wrap for these calls (programs/Makefile).
  *
  * A delay point, or point, is a wrapped call together with the path that led to the call. (Calls of
- * kind DELAY_UNCOUNTED are not points.) The path consists of return addresses, from the case's
- * function to the call. If there are more than DELAY_FRAMES return addresses, only those nearest to
- * the case's function belong to the path. In a forked process, the path starts at the function that
- * called fork(); in a thread, it starts at the thread's function.
+ * kind DELAY_UNCOUNTED are not points.) The path consists of return addresses: the first is that of
+ * the case's function, the last is that of the call's wrapper. If there are more than DELAY_FRAMES
+ * addresses, only the first DELAY_FRAMES belong to the path. In a thread, the first address is that
+ * of run_thread() (delay_wrap.c), which calls the thread's function. In a forked process, the first
+ * address is in the function that called fork(), until this function returns.
  *
  * The ID of a point is a hash of the call and its path. In a forked process or a thread, the hash
  * includes the ID of the point at which the process or thread was created. The ID is the same in
@@ -16,7 +17,7 @@
  *
  * A wrapper costs one branch unless one of these environment variables is set:
  *
- *   VGPU_TEST_DELAYS=SEED        random delays before and after each wrapped call
+ *   VGPU_TEST_DELAYS=SEED        random delays before and after wrapped calls
  *   VGPU_TEST_DELAY_POINT=count  print the number of points of each case
  *   VGPU_TEST_DELAY_POINT=K|0xID a delay at the K-th point of each case, or at the point of that ID
  *   VGPU_TEST_DELAY_POINT=each   run each case once for each of its points

@@ -46,15 +46,19 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * A wrapper calls delay_before() before and delay_after() after the wrapped call named @what. Both
- * functions may sleep, and preserve errno. @frame is the frame address of the wrapper, from which
- * find_path() in delay.c finds the path to the call.
+ * A wrapper calls delay_before() before and delay_after() after the wrapped call named @what. (The
+ * wrappers of fork(), pthread_create() and _exit() never call delay_after(); the first two call
+ * delay_before() after the wrapped call.) Both functions may sleep, and preserve errno. @frame is
+ * the frame address of the wrapper, from which find_path() in delay.c finds the path to the call.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
 /* Return the kind of a call that reads or writes @fd. */
 enum delay_kind delay_kind_of_file(int fd);
-/* Return true in the process in which the case's function runs, false in its children. */
+/*
+ * Return true in the process in which the case's function runs, false in its children. With
+ * VGPU_TEST_DELAYS alone, return false in all processes.
+ */
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*

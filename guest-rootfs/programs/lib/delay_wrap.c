@@ -185,8 +185,9 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 }
 
 /*
- * Delay _exit() in children that the case has forked. Do not delay the exit of the process that
- * runs the case's function: only the runner waits for this exit, not a process of the case.
+ * Delay _exit() in children that the case has forked. At a point (VGPU_TEST_DELAY_POINT), do not
+ * delay the exit of the process that runs the case's function: only the runner waits for this exit,
+ * not a process of the case. Random delays (VGPU_TEST_DELAYS) delay this exit, too.
  */
 void __wrap__exit(int status)
 {

@@ -15,8 +15,8 @@
 /* Write @text to a file of sysfs, procfs or debugfs with one write(). */
 int vg_put(const char *path, const char *text);
 /*
- * Find the bus name of @gpu by the GPU's DRM minor. Return 0 or -errno; -ENOENT if no driver is
- * bound to the GPU.
+ * Find the bus name of @gpu by the GPU's DRM minor, and store it in @name. Return 0 or -errno;
+ * -ENOENT if no driver is bound to the GPU.
  */
 int vg_pci_name(const struct vg_gpu *gpu, char name[VG_PCI_NAME]);
 /* Unbind the device from the driver vgpu_kfd, or bind it to vgpu_kfd. Return 0 or -errno. */

@@ -3,7 +3,7 @@
  * vr: functions that use the render node over the raw uAPI (drm/amdgpu_drm.h): create BOs with
  * GPU addresses, create contexts, and submit jobs. Unless stated otherwise, a function returns
  * 0 or a negative errno and records no error text. Most tests hold a BO in a struct vr_bo; tests of
- * single ioctls use the vr_gem functions, which take GEM handles.
+ * single ioctls use the vr_gem functions, which create, use or close a GEM handle.
  */
 #ifndef VR_H
 #define VR_H

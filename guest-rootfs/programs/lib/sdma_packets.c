@@ -10,7 +10,7 @@
 #include "sdma_queue.h"
 #include "stats.h"
 
-/* Largest number of bytes that one packet copies or fills. ROCr has the same limits. */
+/* Largest number of bytes that one packet copies or fills, about as in ROCr. */
 #define COPY_MAX	(1ull << 30)
 #define FILL_MAX	(1ull << 22)
 

@@ -208,8 +208,8 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	/*
 	 * Use the path of the dump's device, not the link in /sys/class/devcoredump. The kernel
 	 * removes the link before the device, and drops new dumps as long as it finds the device of
-	 * the old dump. So a new dump is possible only when the device's path does not exist any
-	 * more.
+	 * the old dump. So the end of the link does not show that a new dump is possible, but the
+	 * end of the device's path does.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

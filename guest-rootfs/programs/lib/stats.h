@@ -58,10 +58,10 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
  * Store in *@open the number of retry faults that the driver has taken from the interrupt ring and
- * not acknowledged yet. The number is 0 if no queue has a pending fault. After a ring overflow or a
- * GART recovery the number can become negative, because the driver then acknowledges CAM slots for
- * which it has taken no interrupt. Return 0, -ENOENT if there are no such counters, or another
- * -errno.
+ * not acknowledged yet. The number goes back to 0 when all these faults have been acknowledged.
+ * After a ring overflow or a GART recovery the number can become negative, because the driver then
+ * acknowledges CAM slots without a counted fault (counter faults_retry). Return 0, -ENOENT if there
+ * are no such counters, or another -errno.
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
@@ -96,8 +96,9 @@ struct vg_tally {
 };
 
 /*
- * Return the numbers of bytes that vg_emit_copy() and vg_emit_fill() have emitted so far; never
- * NULL. Children forked after the first call of this function share these numbers.
+ * Return the numbers of bytes that the packets emitted so far by vg_emit_copy() and vg_emit_fill()
+ * copy and fill; never NULL. Children forked after the first call of this function share these
+ * numbers.
  */
 struct vg_tally *vg_tally(void);
 

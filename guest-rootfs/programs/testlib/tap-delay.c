@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Run a case once. If VGPU_TEST_DELAY_POINT is "each", run it again for each of its delay points
- * (delay.h), with a delay at that point.
+ * Run a case once. If VGPU_TEST_DELAY_POINT is "each", this run has passed and the case has peers
+ * (delay_has_peers()), run the case again for each of its delay points (delay.h), with a delay at
+ * that point.
  */
 #include <stdio.h>
 #include <stdlib.h>

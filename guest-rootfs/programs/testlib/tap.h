@@ -82,13 +82,15 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 bool tap_short(void);
 /*
- * Condition of a loop that runs @rounds times, or a quarter of @rounds in the short form. In the
- * long form, the loop continues after @rounds rounds until VGPU_TEST_SECONDS seconds have passed.
+ * Condition of a loop that runs @rounds times. In the short form, the loop runs a quarter of
+ * @rounds times, but at least twice, or once if @rounds is 1. In the long form, the loop continues
+ * after @rounds rounds until VGPU_TEST_SECONDS seconds have passed.
  */
 bool tap_goes_on(int round, int rounds);
 /*
  * Return VGPU_TEST_ROUNDS if it is set; otherwise @many in the long form (VGPU_TEST_SECONDS),
- * a quarter of @few in the short form, and @few in all other runs.
+ * a quarter of @few in the short form (but at least 2, or 1 if @few is 1), and @few in all other
+ * runs.
  */
 int tap_rounds(int few, int many);
 /*

@@ -12,8 +12,8 @@
  *	flush	Unmap a BO from the GPU and map it again, then do "copy". The host makes a
  *		hub not acknowledge the TLB flush of the unmap.
  *	broken	Only migrate the SVM memory, by the kernel's ring. The host makes the engine of this
- *		ring hang after each recovery, until the driver gives up the engines, and the CPU
- *		copies instead.
+ *		ring hang, and again after each recovery, until the driver gives up the engines.
+ *		Then the CPU copies instead.
  *	hang	The engine of the user queue of "copy" hangs in a queue of a child. The driver
  *		must stop the child's queue, and all other work must continue.
  *	dump	Check the devcoredump of the last failure.
@@ -512,8 +512,8 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 
 /*
  * Runs in a child process: let a queue read poison, check the driver's reports, and check that a
- * new queue works. Return the time in us from the creation of the first queue to the last report,
- * or a negative number on an error.
+ * new queue works. Return the time in us from the creation of the queue that reads the poison to
+ * the last report, or a negative number on an error.
  */
 static int poisoned(bool cp)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-life MARKER: create, use and remove two SVM ranges, A and B. Before each step, the
+ * vgpu-svm-life MARKER: create, use and remove two SVM ranges, A and B. Before most steps, the
  * program writes "vgpu life STEP" to the file MARKER (ftrace's trace_marker), so that an ftrace
  * recording shows the steps between the driver's events. `./vgpu pictures` draws the recording
  * (tools/vgpu_tools/trace/life.py).

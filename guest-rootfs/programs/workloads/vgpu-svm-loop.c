@@ -145,9 +145,9 @@ static int await_acks(struct loop *l)
 /*
  * After a truncation, there may be faults that the driver cannot repair. The driver does not deny
  * the first such fault, but acknowledges it, because this fault may be older than the truncation.
- * The driver denies later such faults (docs/faults.md). The fault that the host injects has to be
- * the first one. Therefore this function waits until no fault of copy_by_all() is pending, and
- * only then truncates the file.
+ * The driver denies such faults that the device raises after that (docs/faults.md). The fault that
+ * the host injects has to be the first one. Therefore this function waits until no fault of
+ * copy_by_all() is pending, and only then truncates the file.
  */
 static int cut_file(void *arg, uint64_t round)
 {

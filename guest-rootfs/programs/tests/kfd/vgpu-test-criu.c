@@ -1361,8 +1361,8 @@ static void bad_restore(void)
 		case 13: d.args.priv_data = 64; break;
 		}
 		/*
-		 * If a count is ~0u, call only RESTORE: restore_once() also opens num_devices files
-		 * and would overflow the device buckets if num_devices is ~0u.
+		 * If num_devices or num_bos is ~0u, call only RESTORE: restore_once() also opens
+		 * num_devices files and would overflow the device buckets if num_devices is ~0u.
 		 */
 		if (i == 1 || i == 2)
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),

@@ -582,7 +582,8 @@ static void interrupted(struct target *t)
 	tap_await(t->down);
 	/*
 	 * The debugger answers the RUNTIME_ENABLE above, which a signal has interrupted. In round 0
-	 * of signals(), the answer comes during this call; in round 1, before this call.
+	 * of signals(), the answer may come during this call; in round 1, it comes before this
+	 * call.
 	 */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
@@ -1297,8 +1298,9 @@ static void unloaded(void)
 /*
  * Number of rounds of debug_loop() and runtime_loop(); queue_loop() makes a quarter as many. The
  * loops run at the same time, in the threads of chaos(). In queue_loop(), DESTROY_QUEUE waits while
- * the queue is suspended: until debug_loop() resumes the queue or ends the session. The wait has
- * no time limit, so the case cannot fail only because the machine is slow.
+ * the queue is suspended: until debug_loop() resumes the queue or ends the session, or
+ * runtime_loop() disables the runtime. The number of rounds is fixed and the wait has no time
+ * limit, so a slow machine only makes the case longer.
  */
 
 static int chaos_rounds;
@@ -1306,7 +1308,7 @@ static int chaos_rounds;
 /*
  * Begin and end sessions, answer waiting RUNTIME_ENABLE calls, query events, and suspend and resume
  * queues. DISABLE at the end of the function ends the session, so that no RUNTIME_ENABLE waits for
- * an answer after this thread has ended.
+ * an answer after both threads of this function have ended.
  */
 static void *debug_loop(void *arg)
 {

@@ -392,8 +392,8 @@ static void all_at_once(void)
 }
 
 /*
- * Each process leaves a part of VRAM free for its page tables, so that VRAM has room for all BOs of
- * one process at a time.
+ * Each process leaves a part of VRAM free for its page tables, so that VRAM has room for all
+ * VRAM_BOS BOs of one process at a time.
  */
 static void two(void)
 {

@@ -556,7 +556,7 @@ static void handles(void)
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Catches: two of the three (KFD, GEM_VA and SVM) can use an address at the same time. */
+/* Catches: GEM_VA and KFD, or GEM_VA and SVM, can use an address at the same time. */
 static void taken(void)
 {
 	struct vg_bo bo = { 0 }, mine = { 0 };

@@ -741,10 +741,11 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * After each step, this process prints a line, then waits for a line from the host. Before the host
- * sends its first line, it takes the link down; before the second line, up. While the link is down,
- * an access over the link must raise a fault. The fault must be reported and must stop the queue.
- * The owner's memory must stay intact, and mapping on the peer must fail.
+ * After each step, this process prints a line. After its first and its second line, it waits for a
+ * line from the host. Before the host sends its first line, it takes the link down; before the
+ * second line, up. While the link is down, an access over the link must raise a fault. The fault
+ * must be reported and must stop the queue. The owner's memory must stay intact, and mapping on the
+ * peer must fail.
  */
 static void link_down(void)
 {
@@ -778,7 +779,10 @@ static void link_down(void)
 	puts("up");
 }
 
-/* GPU 1 copies into VRAM of GPU 0 (the owner) until the host removes GPU 0 by surprise. */
+/*
+ * The host removes GPU 0 (the owner) by surprise. Meanwhile a queue of GPU 1 copies into VRAM of
+ * GPU 0, and after the copies waits without end.
+ */
 static void surprised(void)
 {
 	uint64_t end;

@@ -142,8 +142,8 @@ static void works(struct vg_cq *q, const struct vg_bo *bo, uint32_t value)
 }
 
 /*
- * The run list must give GWS to the process exactly while the queue that owns GWS is enabled.
- * Enabled queues must work with and without GWS.
+ * The run list must give GWS to the process exactly while the compute queue that owns GWS is
+ * enabled. Enabled queues must work with and without GWS.
  */
 static void run_lists(void)
 {

@@ -525,7 +525,7 @@ static void timestamps(void)
 }
 
 /*
- * Copy until killed. @arg is the write end of a pipe. The function writes a byte to the pipe
+ * Copy until killed. *@arg is the write end of a pipe. The function writes a byte to the pipe
  * when it has submitted the first copies.
  */
 static void busy(void *arg)
@@ -563,9 +563,9 @@ static void killed(void)
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
 		/*
-		 * Wait until the driver has freed the child's memory. The case also finds a
-		 * VMID that is not released: a later child then gets none for its queue,
-		 * because there are fewer VMIDs than children.
+		 * Wait until the driver has freed the child's memory. Except in the short form,
+		 * the case also finds a VMID that is not released: a later child then gets none
+		 * for its queue, because there are fewer VMIDs than children.
 		 */
 		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	}

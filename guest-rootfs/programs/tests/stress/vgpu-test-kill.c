@@ -310,8 +310,8 @@ static void victim(uint64_t salt, uint64_t *done)
 }
 
 /*
- * Before the kill, wait until the victim has done a random number of acts. This wait ends after
- * two seconds, because an act may take very long. Then wait for a random time.
+ * Before the kill, wait until the victim has done a random number of acts. Wait at most two
+ * seconds, because an act may take very long. Then wait for a random time.
  */
 static void await(const uint64_t *done)
 {

@@ -105,7 +105,7 @@ static void make_bss(char *at)
 
 /*
  * Add memory far below the current stack pointer. First write to each page from the stack
- * pointer down to this memory, so that the stack grows as in deep calls.
+ * pointer down to the start of this memory, so that the stack grows as in deep calls.
  */
 static void make_stack(char *at)
 {

@@ -219,7 +219,7 @@ void t_any_pages(struct t_thread *t, struct t_slot *s, struct t_piece *p);
 void t_note(struct t_thread *t, const struct t_piece *p);
 /* Fill the shadow of the piece with bytes that no op has used before. */
 void t_fresh(struct t_thread *t, const struct t_piece *p);
-/* Return the expected contents of dropped pages of the slot, from offset @at on. */
+/* Return the expected contents of dropped or new pages of the slot, from offset @at on. */
 const char *t_blank(const struct t_slot *s, uint64_t at);
 /* Drop whole pages in a way that the kind of memory allows. The caller updates the shadow. */
 void t_drop(struct t_thread *t, const struct t_piece *p);

@@ -66,7 +66,7 @@ static char *region(uint64_t bytes)
 	return p;
 }
 
-/* Return memory in which each page causes a fault of its own (granularity 0). */
+/* Return memory in which each page causes a GPU fault of its own (granularity 0). */
 static char *faulting(uint64_t bytes)
 {
 	char *p = region(bytes);

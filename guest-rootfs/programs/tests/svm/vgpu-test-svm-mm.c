@@ -33,8 +33,9 @@ static void start(void)
 }
 
 /*
- * Return the CPU address of a new BO. The GPU copies the memory under test to the BO, and the CPU
- * compares the bytes there. The operations under test do not change a BO.
+ * Return the CPU address of a new BO. The BO is the destination of copies from the memory under
+ * test, or the source of copies to it. The operations under test do not change a BO, so the CPU can
+ * compare bytes there.
  */
 static void *bo_memory(uint64_t size)
 {

@@ -175,7 +175,10 @@ static void all_to_all(int xnack)
 					    vg.n_gpus * part,
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
-			/* Let a peer write the data that the next round reads. */
+			/*
+			 * Let GPU i write the data that the next round reads. GPU i is a peer
+			 * of GPU k, unless round + 1 is a multiple of the number of GPUs.
+			 */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
 		expect_no_move(before);
@@ -199,7 +202,7 @@ static void all_to_all_no_retry(void)
 
 /*
  * mprotect() removes the page table entries of the GPUs. The next fault of GPU 1 must map the
- * pages again, while they stay in the VRAM of GPU 0.
+ * pages again. In a hive, the pages must stay in the VRAM of GPU 0.
  */
 static void by_fault(void)
 {
@@ -384,8 +387,8 @@ static void no_access(void)
 }
 
 /*
- * The memory is in the VRAM of GPU 0. While GPU 1 works, remove GPU 0 or, if @remove is false,
- * unbind the driver from it. Catches: contents are lost.
+ * In a hive, the memory is in the VRAM of GPU 0. While GPU 1 works, remove GPU 0 or, if @remove is
+ * false, unbind the driver from it. Catches: contents are lost.
  */
 static void unplugged(int xnack, bool remove)
 {
