@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests four parts of the documentation site: the parsers of source files, the code for pictures, the
-conversion of pages, and the checks of finished pages. No test runs Sphinx, Graphviz or a browser."""
+"""Tests five parts of the documentation site: the parsers of source files, the code for pictures, the
+conversion of pages, the generated pages, and the checks of finished pages. No test runs Sphinx,
+Graphviz or a browser."""
 
 import tempfile
 from pathlib import Path

@@ -258,7 +258,7 @@ class Runs(Scripted):
         self.assertEqual((run.running.folder / run_folder.FAILED).read_text(), "not saved\n")
 
     def test_stopped_in_dump(self) -> None:
-        """Catches: stop() waits for the end of the task dump; backtraces are taken although stop() was called."""
+        """Catches: backtraces are taken although stop() was called during the task dump; the verdict is not STOPPED."""
         with mock.patch.object(launch, "DUMP_SECONDS", SECONDS):
             run = Run(self.guest, ["out x"], Streams(self.output.extend))
 

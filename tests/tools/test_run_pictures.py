@@ -153,8 +153,8 @@ class Numbers(Test):
         self.assertEqual(found.rates["faults"][0], 0.8)
 
     def test_demo(self) -> None:
-        """Catches: a step's time is wrong; steps that arrive at the same time overlap; a fault or a move is lost; a
-        fault or a move outside of the axis is counted."""
+        """Catches: a step's time is wrong; the times of two steps overlap because their output lines arrived together;
+        a fault or a move is lost; a fault or a move outside of the picture's time axis is counted."""
         found = figures.demo(joined(), rows())
         self.assertEqual([(one.name, one.begin, one.end) for one in found.steps], [
             ("1.1", 0.0, 0.1), ("3.1", 1.137, 1.537), ("3.2", 1.537, 1.537),

@@ -104,9 +104,9 @@ class Changed(Test):
             changed.choose(changed.load('[[rule]]\npaths = ["a"]\n'), ["b"])
 
     def test_files(self) -> None:
-        """Catches: --changed or --since misses a changed or an untracked file; --since misses a file that was committed
-        since then; --changed without any change does not select the last commit's files; an unknown commit is
-        accepted."""
+        """Catches: --changed or --since misses a changed or an untracked file; --since misses a file of a commit that
+        came after the given commit; --changed without any change does not select the last commit's files; an unknown
+        commit is accepted."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
 

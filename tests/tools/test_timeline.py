@@ -112,7 +112,7 @@ class Converter(Test):
 
     def test_same(self) -> None:
         """Catches: a fault of one device is joined to the service of the other device's fault if both faults have the
-        same serial, page, VMID and time."""
+        same serial, page and VMID, and nearly the same time."""
         device = DEVICE.replace("1000000001.5000", "1000000001.0001")
         guest = GUEST.replace(" 15000", " 10001").replace("ts=150000000", "ts=100000000")
         outcome, found = self.convert(device=device, guest=guest)

@@ -107,8 +107,9 @@ class Processes(Test):
     """Ending child processes."""
 
     def test_end_process(self) -> None:
-        """Catches: a process survives end_process() because it ignores SIGTERM; a process survives
-        end_process() because it leads no process group, so a signal to its group reaches nothing."""
+        """Catches: a process survives end_process() because it ignores SIGTERM; end_process() signals
+        a process group although the process leads none, and takes the process for ended because no
+        such group exists."""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:

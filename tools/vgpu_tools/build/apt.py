@@ -2,8 +2,9 @@
 """Installs missing Debian packages on the host, and downloads packages of the pinned release.
 
 A download uses a private apt configuration with its own source list, package lists and cache. The
-download therefore neither reads nor changes the machine's package state. Only the mirror's address
-and the keyrings are those of the machine.
+download therefore does not change the machine's package state. The mirror's address, the keyrings,
+the list of installed packages (dpkg's status file) and all other settings of apt are those of the
+machine.
 """
 
 import functools

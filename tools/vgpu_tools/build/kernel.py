@@ -3,7 +3,7 @@
 
 The image and the driver are two steps: a change of the driver builds only the driver. A marker in the cached build tree
 records the inputs of the last complete build. A fresh checkout with the same inputs copies the image from the build
-tree without running kbuild.
+tree without running kbuild. If the user names a source tree (KERNEL_SRC), both steps always run kbuild.
 """
 
 import re

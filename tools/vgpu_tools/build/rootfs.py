@@ -4,7 +4,8 @@ programs.
 
 A guest that starts from a snapshot has the file system in two parts. The first part, an initramfs
 without modules and programs, is in the snapshot. The second part, a read-only disk with modules and
-programs, is not in the snapshot. So a change of the driver or of a program needs no new snapshot.
+programs, is not in the snapshot. So a change in the code of the driver or of a program needs no new
+snapshot.
 """
 
 import os

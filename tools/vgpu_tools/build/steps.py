@@ -3,7 +3,8 @@
 
 A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs
 exist. The steps that an up-to-date step needs are not checked, so that a build with nothing to do
-only reads source files and starts no process.
+only reads source files and stamps. Such a build starts no process, unless the caller of ensure()
+passes a step with `check` (see Step), which may start one.
 """
 
 import fcntl

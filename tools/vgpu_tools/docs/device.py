@@ -59,7 +59,8 @@ def _value(default: str, known: Mapping[str, str]) -> str:
 def properties_page(device: str, hive: str, headers: str, contract: str) -> str:
     """Return the page on properties. The arguments are texts: `device` of the file PROPERTIES, `hive`
     of the file HIVE, `headers` of all the device's headers, `contract` of docs/hardware.md. Raises
-    Failure for a property that docs/hardware.md does not describe."""
+    Failure if docs/hardware.md does not describe a property of `device`. Properties under `#ifdef`
+    need no description there."""
     known = {**macros(headers), **macros(device)}
     meanings = _documented(contract)
     rows, delays = [], []

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Generates pages on headers of the driver, one page for each folder with headers that other folders
-may include. In rooms.txt, such a folder is a "room", and these headers are the room's "faces".
-Linux's kernel-doc extension reads the content of a page from the comments in the sources."""
+may include. In rooms.txt, such a folder is a "room", and its `face` line lists these headers, the
+room's "faces". A room without a `face` line has no page. Linux's kernel-doc extension reads the
+content of a page from the comments in the sources."""
 
 import re
 from collections.abc import Mapping

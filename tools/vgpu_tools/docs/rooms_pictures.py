@@ -27,7 +27,7 @@ def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
 
 def arrows(rooms: Rooms, folder: str) -> dict[str, set[str]]:
     """Return, for each room of a section, the rooms of the same section that this room may use.
-    `folder` is the section's folder."""
+    `folder` is the section's folder. The rooms that _section() leaves out are left out here, too."""
     inside = _section(rooms, folder)
     names = {room.folder: name for name, room in inside.items()}
     return {name: {names[one] for one in room.allowed if one in names} for name, room in inside.items()}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Draws the pictures of real runs in docs/pictures/runs from numbers that `vgpu_tools.trace.runs`
 has written as JSON. matplotlib draws them in the site's Python environment. The file `FACTS`,
-beside the pictures, has the command, the commit, the date and the machine of the runs. It also has
-a line for each picture with totals and medians of the picture's numbers."""
+beside the pictures, has the command, the commit, the date and the machine of the runs, the precision
+of the clocks, and inconsistencies of the recordings. It also has a line for each picture, with some
+of the picture's numbers, or sums or medians of them."""
 
 import json
 from pathlib import Path

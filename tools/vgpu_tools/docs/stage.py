@@ -93,7 +93,8 @@ class Stage:
 
     def _link(self, file: str, to: str, where: str) -> str:
         """Return the destination in the site for `to`, the destination of a link on the page `file` of the checkout.
-        Raises Failure if `to` does not exist. `where` is the file and line of the link, for the message."""
+        Raises Failure if `to` names a file that does not exist. `where` is the file and line of the link, for the
+        message."""
         if re.match(r"[a-z]+:", to):
             return to
         path, _, anchor = to.partition("#")

@@ -312,7 +312,7 @@ class Running:
     def _note_machine(self) -> None:
         """Write two files to the run's folder. One file has the backtraces of QEMU's threads (virtual CPUs, workers of
         the devices). The other file has the state of the virtual CPUs and of their local APICs. The state of a local
-        APIC shows whether an interrupt was lost."""
+        APIC shows whether an interrupt was lost. The second file is left out if QEMU's monitor gives no answer."""
         (self.folder / run_folder.THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]

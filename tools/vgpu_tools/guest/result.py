@@ -115,7 +115,8 @@ class Result:
 
     def check(self) -> int:
         """Return the command's exit status. A status other than 0 means that the command itself failed. Raises Failure
-        if the run failed for another reason or was stopped. The Failure has the exit status of ./vgpu run."""
+        if the run failed for another reason or was stopped, or if the command failed after an OOM kill. The Failure has
+        the text of `sentence` and the exit status of ./vgpu run."""
         if self.sentence:
             raise Failure(self.sentence, self.exit_status)
         return self.exit_status

@@ -80,8 +80,9 @@ class Machine:
 
     QEMU is killed if the thread that entered the block ends.
 
-    A wait raises MachineError after `limit` seconds, or earlier if the wait cannot succeed any more, for example
-    because QEMU has ended.
+    A wait raises MachineError after `limit` seconds. A wait raises MachineError earlier if QEMU ends while the wait
+    reads frames, if the migration or job fails, or if rounds() finds that the command has ended. If QEMU ends during a
+    command of the monitor, the monitor raises QMPError instead.
     """
 
     def __init__(

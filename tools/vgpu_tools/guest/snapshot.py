@@ -3,7 +3,7 @@
 the cache, and bounded in size.
 
 A snapshot is QEMU's migration stream of a guest that has booted. The guest does not have the driver,
-the programs and the shared folder yet, and its agent waits for the restore. The name of the
+the programs or the shared folder yet, and its agent waits for the restore. The name of the
 snapshot, KEY, is a hash over all inputs of the machine and of its memory. Store.obtain() finds the
 snapshot of this name or takes it.
 

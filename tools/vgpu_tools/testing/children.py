@@ -54,7 +54,8 @@ class Children:
 
     @contextlib.contextmanager
     def adopt(self, end: Callable[[], object]) -> Iterator[None]:
-        """While the block runs, let `end_all()` call `end`, a function that ends a guest."""
+        """While the block runs, let `end_all()` call `end`, a function that ends a guest or a process that the caller
+        has started."""
         with self._lock:
             self._go_on()
             self._ends.add(end)

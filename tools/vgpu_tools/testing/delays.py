@@ -9,7 +9,8 @@ point only.
 - Points of the device's threads (--device): qemu-device/core/delay.h. Each program runs once for
   each point.
 - Messages ("frames") between launcher and agent (--frames): Avocado's tests of the launcher run
-  once for each kind of frame. In each run, both sides delay all frames of that kind.
+  once for each kind of frame. In each run, both sides delay the first frames of that kind on each
+  connection (agent.LATE_FRAMES).
 
 Results are kept in build/delays/COMMIT.json; the next run adds the results that are missing.
 """

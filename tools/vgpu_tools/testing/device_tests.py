@@ -44,8 +44,8 @@ def environment(variant: str, more: Mapping[str, str] | None = None) -> dict[str
 
 
 class _Program:
-    """A program that starts QEMU and prints TAP. The duration of a case is the time from the previous result's line to
-    the line of its own result."""
+    """A program that starts QEMU and prints TAP. The duration of a case is the time from the previous result's line (or
+    from the program's start) to the line of its own result."""
 
     def __init__(
         self, words: Sequence[str | Path | int], env: dict[str, str], seconds: float, context: Context

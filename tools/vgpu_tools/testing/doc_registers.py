@@ -71,8 +71,8 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
 
 def _places(text: str, limits: dict[str, int]) -> list[int]:
     """Return the addresses that `text` stands for. `text` is a sum of terms; a term is a number, a
-    range FIRST-LAST, or a variable with a factor ("2n"). `limits` has the number of values of each
-    variable."""
+    range FIRST-LAST, or a variable ("n"), perhaps with a factor ("2n"). `limits` has the number of
+    values of each variable."""
     sums = [0]
     for term in (part.strip() for part in text.split("+")):
         if found := ADDRESS.match(term):
@@ -87,8 +87,8 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 
 
 def documented(text: str) -> dict[int, Register]:
-    """Return the registers of the document, by their dword numbers in the register window. Raises Failure if a table is
-    malformed."""
+    """Return the registers of the document, by their dword numbers in the register window. Raises Failure if an
+    address is malformed or occurs twice, or if no line "Bases:" stands before a table with offsets."""
     registers: dict[int, Register] = {}
     for head, rows, line in _tables(text):
         bases = [0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks docs/founding-documents.md. This page compares the driver with the founding documents: the articles from which
-the project began. Each name in tests/founding-documents.toml, the list of the documents' names, must have a row in a
-table of the page. Everything that a row refers to must exist.
+the project began. tests/founding-documents.toml is the list of the documents' names. Each name in this list must have a
+row in a table of the page, except the names below [others]. Everything that a row refers to must exist.
 
 `python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. Each DOCUMENT is a file with the text of a
 founding document. It is also an error if a name is in a DOCUMENT, but not in tests/founding-documents.toml.

@@ -6,9 +6,9 @@ command (sh -e). Further words of the info string are options: "seconds=N" is th
 (default: SECONDS), "status=N" the exit status that the script must have (default: 0). A fenced block with the info
 string "text", if it is the next block of the page, is the excerpt that the script must print; see `lacks()`.
 
-The scripts run in a copy of the checkout, build/howto/tree, which is a git repository with one commit and has its own
-build folder. Each page starts with the files of the checkout, uncommitted changes included. After a failed step, the
-other steps of its page are skipped.
+The scripts run in a copy of the checkout, build/howto/tree. The copy is a git repository; each run of the suite adds a
+commit. The copy has its own build folder. Each page starts with the files of the checkout, uncommitted changes
+included. After a failed step, the other steps of its page are skipped.
 """
 
 import re
@@ -189,8 +189,8 @@ class Tree:
         self._git("clean", "-fdq")
 
     def run(self, step: Step, context: Context) -> tuple[int | None, str]:
-        """Run a script. Return its exit status (None: the time limit was reached), and what it printed. Then end
-        all processes of the script that still run."""
+        """Run a script in a process group of its own, then end the processes of this group that still run. Return the
+        script's exit status (None: the time limit was reached), and what the script printed."""
         output = self.tree.parent / "output"
         limit = Limit(step.seconds, context.speed)
         with output.open("wb") as file:

@@ -25,7 +25,8 @@ class Line:
     """A row of the table: a kind of failure.
 
     A round is counted as injected if the last of `injections` fired. vgpu-recover-loop executes `command` during the
-    failure, and prints a reply of names and values. A recovery increments the value with the name `counter`.
+    failure, and prints a reply of names and values. The expected reaction of the driver (a recovery, or for the row
+    "engine broken" giving up) increments the value with the name `counter`.
     """
 
     name: str
@@ -134,8 +135,9 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # The injection makes a GART entry wrong. The TLB may drop this entry before an access
-            # uses it. Then the next walk reads the right entry, and no fault occurs.
+            # The injection makes one walk read a wrong GART entry. The device may do this walk
+            # ahead of the access to the page. It does not keep the result of a walk that ends in a
+            # fault. Then the access walks again and reads the right entry, and no fault occurs.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)

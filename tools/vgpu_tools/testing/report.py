@@ -21,8 +21,8 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def gist(case: Case) -> str:
-    """Return one line that says why a case failed: `case.gist` (how the guest failed), or else a line
-    of `case.why` (the last line if it is a TAP comment)."""
+    """Return one line that says why a case failed: `case.gist` (how the guest failed) or, if
+    that is empty, the last line of `case.why` if it is a TAP comment, else the first line."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 
@@ -74,8 +74,8 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 
 def failures(outcomes: Sequence[Outcome]) -> None:
-    """Print a line for each failed case. Call this after table(), so that these lines come last:
-    a log that lost its beginning then still has the failures."""
+    """Print a line for each failed case. Call this after table(), so that only the totals follow
+    these lines: a log that lost its beginning then still has the failures."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

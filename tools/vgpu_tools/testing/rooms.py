@@ -156,8 +156,8 @@ def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _declarations(file: str, text: str) -> Iterator[str]:
-    """Yield an error for each prototype and each extern in a .c file. Both declare what another file
-    defines, and such a declaration belongs in a header."""
+    """Yield an error for each prototype (of a function that is not static) and each extern in a .c
+    file. Both can declare what another file defines, and such a declaration belongs in a header."""
     code = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), _blank(text, strings=True))
     for match in re.finditer(r"\bextern\b", code):
         yield f"{file}:{_line(code, match.start())}: extern in a .c file: declare it in a header"

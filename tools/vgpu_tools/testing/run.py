@@ -53,8 +53,8 @@ def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
 
 
 def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: Environment) -> Report:
-    """Run the tests that changed files can break. A file is changed if it differs from the commit `since` (see
-    changed.files()). If `names` is not empty, only suites of these names run."""
+    """Run the tests that changed files can break. changed.files() finds the changed files, by comparison with the
+    commit `since`. If `names` is not empty, only suites of these names run."""
     choice = changed.choose(changed.load(), changed.files(since))
     if names:
         choice.suites &= {suite.name for suite in registry.choose(names, FULL)}

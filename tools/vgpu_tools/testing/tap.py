@@ -33,7 +33,7 @@ class Case:
 
 def parse(text: str, prefix: str = "") -> list[Case]:
     """Return the cases of a TAP or KTAP stream. A result that summarises nested results adds a case only if the result
-    is a failure and no nested result is a failure.
+    is a failure, and no result since the previous such summary is a failure.
 
     If the number of results differs from the plan, a failed case is added.
     """

@@ -117,8 +117,8 @@ class Axis:
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
-        """Return "" if an offset exists between the bounds `low` and `high`. Otherwise return a message that says by
-        how much the bounds contradict each other."""
+        """Return "" if an offset exists between the bounds `low` and `high`, or if `low` is above `high` by at most
+        STAMP_NS. Otherwise return a message that says by how much the bounds contradict each other."""
         if self.low <= self.high + STAMP_NS:
             return ""
         return f"the clocks of host and guest differ by {(self.low - self.high) // 1000} us more than causes allow"

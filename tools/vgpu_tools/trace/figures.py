@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers that the pictures of runs (./vgpu pictures) show. The input are recordings in
+"""Computes the numbers that the pictures of runs (./vgpu pictures) show. The inputs are recordings in
 which the events of device and driver are joined (timeline.Sides).
 
 `demo()`, `pressure()` and `latency()` each return the numbers of one picture. Times are in

@@ -183,7 +183,8 @@ class _Run:
         return Panel(title, place(end), marks, bars)
 
     def at(self, lane: str, text: str) -> int:
-        """Return the time of the first such mark, in ns since 1970."""
+        """Return the time (ns since 1970) of the first mark on `lane` with this text. Raises Failure if
+        there is none."""
         for mark in self.marks:
             if (mark.lane, mark.text) == (lane, text):
                 return int(mark.at)

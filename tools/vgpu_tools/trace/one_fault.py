@@ -34,9 +34,9 @@ class OneFault:
 
 
 def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
-    """Return tuples of latency (us), fault and migration, sorted by latency. There is a tuple for each repaired fault
-    whose service migrated memory to VRAM. If a service answered several faults, only the fault with the serial that
-    the service reports has a tuple."""
+    """Return tuples of latency (us), fault and migration, sorted by latency. There is a tuple for each fault
+    that stalled a queue, was repaired, acknowledged and replayed, and whose service migrated memory to VRAM. If a
+    service answered several faults, only the fault with the serial that the service reports has a tuple."""
     migrations = {
         id(service): span
         for span in sides.driver.migrations

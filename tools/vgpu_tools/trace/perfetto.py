@@ -32,8 +32,8 @@ class Slice:
 
 
 class Timeline:
-    """A trace of processes and their threads. A thread has a track with slices. The tracks of a process are in the
-    order of their first use."""
+    """A trace of processes and their threads. A thread has a track with slices, or several tracks if slices overlap
+    without nesting. The threads of a process are in the order of their first use."""
 
     def __init__(self) -> None:
         self._processes: dict[str, int] = {}  # pid by name
@@ -167,7 +167,8 @@ def _annotate(event: TrackEvent, key: str, value: Value) -> None:
 
 
 def read(path: Path) -> list[Slice]:
-    """Return the slices and instants of a file, sorted by `begin`. Raises Failure if the file is not well formed."""
+    """Return the slices and instants of a file, sorted by `begin`. Raises Failure if a track lacks its process
+    or descriptor, if the time goes back, or if a slice lacks its begin or end."""
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
     tracks: dict[int, tuple[str, str]] = {}

@@ -116,8 +116,8 @@ def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[li
 
 
 def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, int]]:
-    """Return two times for each acknowledgement of a retry fault: when the device received the acknowledgement (ns),
-    and when the driver wrote it (ticks)."""
+    """Return two times for each acknowledgement of a retry fault that is in the traces of both sides: when the device
+    received the acknowledgement (ns), and when the driver wrote it (ticks)."""
     slots: dict[tuple[int, int], Fault] = {}
     found = []
     for event in events:
@@ -189,7 +189,8 @@ class _Picture:
         return max(0, time - self.zero)
 
     def _add(self, process: str, thread: str, piece: Slice) -> None:
-        """Add a slice to a track that is no thread of the guest, and therefore has a synthetic thread id."""
+        """Add a slice to a track with a synthetic thread id. Only threads of programs have tracks with the thread id
+        of the guest (see _driver())."""
         self.out.add(process, thread, piece, self.tids.setdefault((process, thread), FIRST_TID + len(self.tids)))
 
     def _flow(self, fault: Fault) -> int:
