@@ -166,9 +166,13 @@ class Reader:
         self.case = ""
         self.record = Record("passed", 0, [])
         self.notes: list[str] = []
+        self._planned = False
+        self._error = ""
 
     def take(self, line: str) -> None:
         """Parse one line."""
+        if line.startswith("vgpu: "):
+            self._error = line
         if found := CASE.fullmatch(line):
             self.end()
             self.case, self.record, self.notes = found[1], Record("passed", 0, []), []
@@ -179,6 +183,7 @@ class Reader:
             if found[2] == "alone" and self.record.outcome == "passed":
                 self.record.outcome = "alone"
         elif line.startswith("1.."):
+            self._planned = True
             self.end()
         elif found := POINT.fullmatch(line):
             number, of, what, times, path = found.groups()
@@ -203,6 +208,12 @@ class Reader:
         self.record.outcome = "failed"
         self.record.failures.append([name, *self.notes[-20:], f"repeat: {repeat}"])
 
+    @property
+    def error(self) -> str:
+        """Why the run failed outside of a case: the guest did not come up, its kernel reported an error after the last
+        case, or the program ended without a plan. Empty if the run succeeded."""
+        return self._error or ("" if self._planned else "the program ended without a plan (1..N)")
+
     def end(self) -> None:
         """End the current case. Called when the next case begins, when the plan ("1..N") comes, and when the guest
         ends within a case."""
@@ -213,13 +224,17 @@ class Reader:
 
 def _one_program(
     program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, context: Context
-) -> None:
+) -> bool:
     """Run those cases of a program that have no result yet, or that earlier guest configurations have only skipped. If
-    the guest ends early, the current case has failed, and the remaining cases run in a new guest."""
+    the guest ends early, the current case has failed, and the remaining cases run in a new guest.
+
+    Return False if the guest or the program failed outside of a case. `results` then has a failure with the name of the
+    guest, and the next call runs the cases without a result again."""
     guest = options.parse(words, context.environment).guest
     guest.prepare()
     scale = context.speed.scale()
     prefix = f"{program}: "
+    guest_name = f"guest of {shlex.join([program, *words])}"
     while True:
         done = [
             name.removeprefix(prefix)
@@ -233,11 +248,16 @@ def _one_program(
         reader = Reader(program, words, results)
         for line in _lines(guest, command, scale):
             reader.take(line)
-        if not reader.case:
-            return
-        reader.record.runs += 1
-        reader.fail(None)
-        reader.end()
+        if reader.case:
+            reader.record.runs += 1
+            reader.fail(None)
+            reader.end()
+            continue
+        results.cases.pop(guest_name, None)
+        if reader.error:
+            lines = [guest_name, *reader.notes[-20:]]
+            results.add(guest_name, Record("failed", 1, [lines if reader.error in lines else [*lines, reader.error]]))
+        return not reader.error
 
 
 def _of_programs(wanted: str, only: str, results: Results, context: Context) -> None:
@@ -254,9 +274,9 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
                 continue
             start = time.monotonic()
             progress.say(f"==> {name}")
-            _one_program(program, guest.options, only, [one["case"] for one in mine], results, context)
-            results.guests.append(name)
-            results.keep()
+            if _one_program(program, guest.options, only, [one["case"] for one in mine], results, context):
+                results.guests.append(name)
+                results.keep()
             progress.say(f"    {progress.clock(time.monotonic() - start)}")
 
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tests how ./vgpu test-delays reads the output of a program. No test boots a guest.
+
+Catches: a guest that fails outside of a case counts as passed, or is not run again; a case in which the guest ends
+counts as passed."""
+
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from avocado import Test
+
+from vgpu_tools.base.environment import Environment
+from vgpu_tools.guest import options
+from vgpu_tools.testing import delays, guest_tests
+
+CASE = ["# case one", "# delay points: 3, with peers", "ok 1 - one, no delay", "ok 2 - one, delay 0x12"]
+PLAN = "1..2"
+DIED = "vgpu: the guest's kernel died: BUG; console log: /log"
+
+
+class Guests(Test):
+    """Runs of one program in guests whose output the test gives."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.commands: list[list[str]] = []
+        listed = [guest_tests.Listed(["vgpu-test-a"], ["--gpus", "2"])]
+        for where, name, value in (
+            (delays, "FOLDER", Path(folder.name)), (guest_tests, "full_list", lambda: listed),
+            (delays, "_excluded", list), (delays, "_lines", self.lines), (delays, "ensure", mock.Mock()),
+            (options, "parse", mock.Mock()),
+        ):  # fmt: skip
+            patch = mock.patch.object(where, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def lines(self, _: object, command: list[str], __: float) -> list[str]:
+        """Return the output of the next guest."""
+        self.commands.append(command)
+        return self.outputs.pop(0)
+
+    def ends(self, *outputs: list[str]) -> int:
+        """Let guests have these outputs. Return the exit status of ./vgpu test-delays."""
+        self.outputs = list(outputs)
+        context = mock.Mock()
+        context.speed.scale.return_value = 1.0
+        with mock.patch.object(delays, "Context", return_value=context):
+            status = delays.run("", "", "", False, mock.Mock(spec=Environment))
+        self.assertEqual(self.outputs, [])
+        return status
+
+    def test_passes(self) -> None:
+        """Catches: a good run fails, or is repeated."""
+        self.assertEqual(self.ends([*CASE, PLAN]), 0)
+        self.assertEqual(self.ends(), 0)
+
+    def test_fails_outside_of_a_case(self) -> None:
+        """Catches: a guest counts as passed although it did not come up, although its kernel died after the last case,
+        or although the program printed nothing; this guest is not run again; its failure remains after a good run."""
+        for output in ([DIED], [*CASE, PLAN, DIED], []):
+            self.assertEqual(self.ends(output), 1, output)
+        self.assertEqual(self.ends([PLAN]), 0)
+        self.assertIn("VGPU_TEST_LEAVE_OUT=one", self.commands[-1])
+        self.assertEqual(self.ends(), 0)
+
+    def test_fails_in_a_case(self) -> None:
+        """Catches: the case in which the guest dies counts as passed; the other cases do not run."""
+        self.assertEqual(self.ends([*CASE, DIED], ["# case two", "ok 1 - two, no delay", "1..1"]), 1)
+        self.assertIn("VGPU_TEST_LEAVE_OUT=one", self.commands[-1])
+        self.assertEqual(self.ends(), 1)
