@@ -430,9 +430,9 @@ static void kfd_restore_work(struct work_struct *work)
  *
  * Context: atomic.
  *
- * Return: true if the eviction has to spare the BO. For a BO in VRAM, unless the current task runs
- * restore_work, the result is true as long as kfd_process_kept() does not return 0. In all other
- * cases it is true during the restore and the time slice of the process of @info.
+ * Return: true if the eviction has to spare the BO. If the BO is not in VRAM, or if the current
+ * task runs restore_work: true during the restore of the process of @info, and then for its time
+ * slice. Otherwise an allocation evicts from VRAM: true until kfd_process_kept() returns 0.
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {

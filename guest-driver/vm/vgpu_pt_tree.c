@@ -21,7 +21,7 @@ static bool pt_is_empty(const struct vgpu_pt_table *table)
 {
 	if (table->level > VGPU_LEVEL_PTB)
 		return !table->children;
-	/* A PTB under a leaf is needed to split the leaf, so do not report the PTB as empty. */
+	/* Keep the PTB of a range that a leaf maps, because a split of the leaf needs this PTB. */
 	return bitmap_empty(table->valid, VGPU_PT_ENTRIES) &&
 	       !test_bit(pt_index(table->first, table->level + 1),
 			 table->parent->valid);

@@ -156,12 +156,13 @@ struct vgpu_sdma_fence {
 
 /**
  * enum vgpu_fault_state - whether a job of the kernel may have had a fault
- * @VGPU_FAULT_NONE: no fault
- * @VGPU_FAULT_USERS: a fault of a user is latched, and no other fault has followed it
- * @VGPU_FAULT_UNKNOWN: other faults have followed the latched fault of a user, or a fault of a
- *                      user is being cleared. VMID 0 may have had a later fault, which only an
- *                      interrupt entry shows
- * @VGPU_FAULT_KERNELS: VMID 0 had a fault
+ * @VGPU_FAULT_NONE: no fault is latched, or the device does not answer
+ * @VGPU_FAULT_USERS: no job had one: the latched fault is of a user, and no other fault has
+ *                    followed it
+ * @VGPU_FAULT_UNKNOWN: a job may have had one: other faults have followed the latched fault of a
+ *                      user, and only their interrupt entries show their VMIDs; or a fault of a
+ *                      user is being cleared
+ * @VGPU_FAULT_KERNELS: a job had a fault (VMID 0)
  */
 enum vgpu_fault_state {
 	VGPU_FAULT_NONE,

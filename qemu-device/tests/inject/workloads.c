@@ -108,8 +108,8 @@ void workload_pages_vmid(Workload *r)
 
     qvgpu_space_init(&space, r->v, WORKLOAD_VMID, QVGPU_VRAM);
     /*
-     * Use no-retry faults, because a retried access would fault without end:
-     * the wrong page-table entry stays in the TLB.
+     * Use no-retry faults. The injection leaves a wrong page-table entry in the
+     * TLB, so a retried access would fault without end.
      */
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);

@@ -38,7 +38,7 @@ typedef struct QVGPUUserCompute {
     bool gws;                   /* whether the queue's waves use GWS */
 } QVGPUUserCompute;
 
-/* An SDMA queue of a process, with an MQD. */
+/* An SDMA queue that the scheduler of the CP maps. */
 typedef struct QVGPUUserSdma {
     QVGPUSdma q;                /* q.index is not used */
     uint64_t mqd;               /* CPU address of the MQD */

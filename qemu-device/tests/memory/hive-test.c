@@ -157,10 +157,9 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
  * Node 0 is unplugged. Then the machine is saved with the device at node 1.
  * Only a device at node 1 may load this state.
  *
- * Catches: the new machine puts a device with node=1 at node 0, so that the
- * load fails; a device without node=1, which becomes node 0, loads the state;
- * such a device refuses the state, but the error message does not say that the
- * device needs node=1.
+ * Catches: in the machine that loads the state, a device with node=1 is not at
+ * node 1; a device without node=1 accepts the state, although this device is
+ * at node 0; the error message of this device does not name node=1.
  */
 static void test_move_without_node_0(void)
 {

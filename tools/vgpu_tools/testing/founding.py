@@ -101,9 +101,9 @@ def _locks(root: Path) -> frozenset[str]:
 
 @cache
 def _file_error(root: Path, name: str, what: str) -> str:
-    """Check a reference to the file `name` and to `what`, a name that the file must contain. Return
-    an error message; "" if there is no error. If `what` is empty, only check that the
-    file exists."""
+    """Check that the file `name` exists and contains `what`: a function, a member of a struct, or another
+    identifier. If `what` is empty, only check that the file exists. Return an error message, or "" if there is no
+    error."""
     path = next((one for one in (root / DRIVER / name, root / name) if one.is_file()), None)
     if not path:
         return "no such file"

@@ -368,8 +368,8 @@ static void memory_no_xnack(void)
 }
 
 /*
- * Shared memory with the number of rounds that each worker has completed. The workers
- * check each byte in each round, until they are killed.
+ * Shared memory with the number of rounds that each worker has completed. In each round, a worker
+ * checks each byte of its struct memory. The workers run until they are killed.
  */
 static volatile int *done;
 

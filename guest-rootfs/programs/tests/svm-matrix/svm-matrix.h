@@ -185,8 +185,9 @@ long mx_movable(void);
 /*
  * Return true if a prefetch must migrate all movable pages. Return false in these cases:
  *
- * - The case uses several GPUs, and the mode is not MX_RETRY or the place is MX_IN_PLACE. The
- *   pages then stay in system memory if the other GPU cannot reach the VRAM.
+ * - The case uses two GPUs that both need the pages at the same time: without retry faults (the
+ *   mode is not MX_RETRY), or with MX_IN_PLACE. If one of the GPUs cannot reach the VRAM of the
+ *   other one, the pages stay in system memory.
  * - The action has MX_UNTOUCHED, and the kind has MX_FILE or MX_MIXED. Some pages are then
  *   untouched pages of a file, and these pages need not migrate.
  */
