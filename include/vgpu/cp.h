@@ -131,7 +131,7 @@
  */
 #define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* progress of the AQL packet */
 #define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR not yet written back */
-/* If RPTR equals WPTR, FULL tells a full ring (1) from an empty ring (0). */
+/* If RPTR equals WPTR, the ring is full if FULL is 1, and empty if FULL is 0. */
 #define CP_HQD_HQ_STATUS1__FULL			0x80000000u
 #define CP_HQD_EOP_BASE_ADDR		0x25
 #define CP_HQD_EOP_BASE_ADDR_HI		0x26

@@ -20,7 +20,7 @@ from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # delay of an interrupt entry, in ns
 EARLY = 10_000_000_000  # ns between acknowledgement and invalidation; longer than the test
-NOBODY = 15  # a VMID without a process: the driver assigns the lowest free VMID, and 15 is the highest
+FREE_VMID = 15  # the highest VMID: no process has it, because the driver assigns the lowest free VMID
 
 
 class Faults(GuestTest):
@@ -62,7 +62,7 @@ class Faults(GuestTest):
             for write in (False, True):
                 self.spurious(machine, 8, vmid=vmid, va=start, length=length, write=write, retry=True)
                 for retry in (False, True):
-                    self.spurious(machine, 8, vmid=NOBODY, length=1 << 47, write=write, retry=retry)
+                    self.spurious(machine, 8, vmid=FREE_VMID, length=1 << 47, write=write, retry=retry)
 
     def spurious(self, machine: Machine, count: int, **members: object) -> None:
         """Inject `count` spurious faults, which the device raises without delay. Then wait until

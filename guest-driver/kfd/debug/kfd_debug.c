@@ -340,8 +340,8 @@ int kfd_dbg_init(struct kfd_process *p)
 
 /**
  * kfd_dbg_fini() - undo kfd_dbg_init()
- * @p: process that nobody refers to. Either kfd_dbg_close() was called for the process, or the
- *     process was never hashed
+ * @p: process without references. Either kfd_dbg_close() was called for the process, or the process
+ *     was never in the hash table
  */
 void kfd_dbg_fini(struct kfd_process *p)
 {

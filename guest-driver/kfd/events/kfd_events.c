@@ -712,8 +712,8 @@ void kfd_events_close(struct kfd_process *p)
 
 /**
  * kfd_events_fini() - free a process's events
- * @p: process that is being freed; it has no queues, and nobody refers to it. Either
- *     kfd_events_close() was called for the process, or the process was never hashed
+ * @p: process that is being freed, without queues and references. Either kfd_events_close() was
+ *     called for the process, or the process was never in the hash table
  */
 void kfd_events_fini(struct kfd_process *p)
 {

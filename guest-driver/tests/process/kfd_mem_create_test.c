@@ -156,8 +156,8 @@ static int create_holder(void *arg)
 /*
  * Replaces alloc() of the VRAM manager. In each try to create a BO, TTM calls this function first
  * for free VRAM and, if that fails, again with eviction. If the thread m->holder exists, the first
- * call in a try counts the try, tells the thread to take the reservations of all m->bo, and waits
- * until the thread has done so.
+ * call in a try increments m->tries, wakes the thread, and waits until the thread has taken the
+ * reservations of all m->bo.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
