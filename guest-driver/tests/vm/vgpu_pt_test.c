@@ -261,7 +261,6 @@ static void pt_do_write(struct kunit *test, struct pt_mock *m, unsigned int i,
 	bool flush = pt_any_valid(m, i, n);
 	unsigned int k;
 
-	m->writes = 0;
 	m->most_writes = 0;
 	KUNIT_ASSERT_EQ(test, vgpu_pt_write(&m->pt, m->first + i, &span, frag),
 			flush);
@@ -276,7 +275,6 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 	bool flush = pt_any_valid(m, i, n);
 	unsigned int k;
 
-	m->writes = 0;
 	m->most_writes = 0;
 	KUNIT_ASSERT_EQ(test, vgpu_pt_clear(&m->pt, m->first + i,
 					    m->first + i + n - 1, value),

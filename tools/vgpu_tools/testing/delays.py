@@ -166,13 +166,14 @@ class Reader:
         self.case = ""
         self.record = Record("passed", 0, [])
         self.notes: list[str] = []
-        self._planned = False
-        self._error = ""
+        # Why the run has failed outside of a case; "" if it has not: the guest did not come up, its kernel reported an
+        # error after the last case, or the program ended without a plan.
+        self.error = "the program ended without a plan (1..N)"
 
     def take(self, line: str) -> None:
         """Parse one line."""
         if line.startswith("vgpu: "):
-            self._error = line
+            self.error = line
         if found := CASE.fullmatch(line):
             self.end()
             self.case, self.record, self.notes = found[1], Record("passed", 0, []), []
@@ -183,7 +184,7 @@ class Reader:
             if found[2] == "alone" and self.record.outcome == "passed":
                 self.record.outcome = "alone"
         elif line.startswith("1.."):
-            self._planned = True
+            self.error = ""
             self.end()
         elif found := POINT.fullmatch(line):
             number, of, what, times, path = found.groups()
@@ -207,12 +208,6 @@ class Reader:
         name = f"{self.program}: {self.case}, delay {point}" if point else f"{self.program}: {self.case}, no delay"
         self.record.outcome = "failed"
         self.record.failures.append([name, *self.notes[-20:], f"repeat: {repeat}"])
-
-    @property
-    def error(self) -> str:
-        """Why the run failed outside of a case: the guest did not come up, its kernel reported an error after the last
-        case, or the program ended without a plan. Empty if the run succeeded."""
-        return self._error or ("" if self._planned else "the program ended without a plan (1..N)")
 
     def end(self) -> None:
         """End the current case. Called when the next case begins, when the plan ("1..N") comes, and when the guest
@@ -255,8 +250,8 @@ def _one_program(
             continue
         results.cases.pop(guest_name, None)
         if reader.error:
-            lines = [guest_name, *reader.notes[-20:]]
-            results.add(guest_name, Record("failed", 1, [lines if reader.error in lines else [*lines, reader.error]]))
+            notes = [note for note in reader.notes[-20:] if note != reader.error]
+            results.add(guest_name, Record("failed", 1, [[guest_name, *notes, reader.error]]))
         return not reader.error
 
 
