@@ -126,9 +126,13 @@ static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 	if (*vma && r)
 		return r;
 	svm_unlock(svms);
-	if (!*vma)
-		return ERR_PTR(-EFAULT);
 
+	/*
+	 * munmap() removes the VMA with mmap_lock held for writing, but calls the MMU notifiers
+	 * with mmap_lock held for reading. svm_range_invalidate(), one of them, sets unmap_ts,
+	 * which svm_fault_judge() compares with the time of the fault. So take the lock for
+	 * writing, which waits until munmap() has released it.
+	 */
 	svm_lock_write(svms);
 	*vma = svm_fault_vma(svms->mm, f);
 	r = *vma ? svm_range_find(svms, f->page) : ERR_PTR(-EFAULT);

@@ -6,11 +6,13 @@
  * of its page, because svm_range_invalidate() did not record the time (svm_fault_checkpoint()).
  * The denial stops all queues of a process that made no error.
  *
- * The late fault waits while the driver's worker serves another fault of the process, on a
- * page of a file whose file system has not replied yet (slow-file.h). The worker holds
- * mmap_lock for reading, so the thread that changes the memory waits for mmap_lock. That
+ * In with_server(), the late fault waits while the driver's worker serves another fault of the
+ * process, on a page of a file whose file system has not replied yet (slow-file.h). The worker
+ * holds mmap_lock for reading, so the thread that changes the memory waits for mmap_lock. That
  * thread is a real-time thread: when the worker releases the lock, the kernel gives the
  * lock to this thread before the worker can take it again.
+ *
+ * In during_munmap(), the worker serves the fault while munmap() is in progress.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -29,6 +31,8 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_server[2], to_test[2];
+/* Number of denied faults when the case started. */
+static uint64_t denied;
 
 /* A queue with a copy and then a fence, the copy's destination, and the fence's value. */
 struct job {
@@ -51,6 +55,13 @@ static void unmap(char *p)
 	CHECK(!munmap(p, BYTES), "munmap: %s", strerror(errno));
 }
 
+/* Unmap @p and the page before it. */
+static void unmap_from_before(char *p)
+{
+	CHECK(!munmap(p - VG_PAGE, VG_PAGE + BYTES), "munmap: %s",
+	      strerror(errno));
+}
+
 static void map_again(char *p)
 {
 	void *q = mmap(p, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE |
@@ -70,12 +81,19 @@ static void unprotect(char *p)
 	      strerror(errno));
 }
 
-/* Wait until @n more faults than @before have reached the driver. */
+static void check_none_denied(void)
+{
+	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
+	      "a fault older than the change was denied");
+}
+
+/* Wait until @n more faults than @before have reached the driver. None may be denied. */
 static void await_faults(uint64_t before, uint64_t n)
 {
 	uint64_t end = vg_deadline();
 
 	while (tap_driver_counter(gpu, "faults_retry") < before + n) {
+		check_none_denied();
 		CHECK(vg_now() < end, "no fault");
 		vg_sleep_us(1000);
 	}
@@ -99,6 +117,12 @@ static void *taker_run(void *arg)
 	struct taker *t = arg;
 	char byte;
 
+	/*
+	 * Do the same to other memory first. The kernel then has all pages of the program that the
+	 * real change needs. A read of such a page is an uninterruptible sleep, too, which
+	 * taker_go() would take for the wait for mmap_lock.
+	 */
+	t->way->take((char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE);
 	t->tid = gettid();
 	CHECK(read(t->go[0], &byte, 1) == 1, "pipe");
 	t->way->take(t->p);
@@ -158,27 +182,30 @@ static void run_queue(const struct vg_queue *q, bool on)
 }
 
 /*
- * Wait until the copy on @q is done. The driver serves the fault of this copy last. The counter of
- * denied faults must stay at @denied.
+ * Wait until the copy on @q is done. The driver serves the fault of this copy last. No fault may be
+ * denied.
  */
-static void served(struct vg_queue *q, uint32_t seq, uint64_t denied)
+static void served(struct vg_queue *q, uint32_t seq)
 {
 	uint64_t end = vg_deadline();
 
 	while (vg_queue_fence_value(q) != seq) {
-		CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
-		      "a fault older than the change was denied");
+		check_none_denied();
 		CHECK(vg_now() < end, "the other queue's copy is not done");
 		vg_sleep_us(1000);
 	}
-	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
-	      "a fault older than the change was denied");
+	check_none_denied();
 }
 
 /* Create a queue with a copy of @bytes bytes from @src to a BO, and a fence. */
 static void prepare(struct job *job, const char *src, uint64_t bytes)
 {
 	OK(vg_queue_create(&vg, gpu, 4096, &job->q));
+	/*
+	 * Ring the doorbell of the empty queue, so that a later doorbell causes no page fault. A
+	 * page fault on a doorbell page needs mmap_lock.
+	 */
+	vg_queue_submit(&job->q);
 	OK(vg_bo_create(&vg, gpu, bytes, VG_GTT, &job->dst));
 	OK(vg_emit_copy(&job->q, job->dst.va, (uintptr_t)src, bytes));
 	OK(vg_emit_fence(&job->q, &job->seq));
@@ -215,7 +242,7 @@ static void fault_and_take(const struct way *way, char *p)
 
 static void stale(const struct way *way)
 {
-	uint64_t denied, moved;
+	uint64_t moved;
 	char *p, *p2, *slow;
 
 	slow = slow_file_map(&file);
@@ -234,7 +261,7 @@ static void stale(const struct way *way)
 	moved = tap_driver_counter(gpu, "pages_to_vram");
 
 	fault_and_take(way, p);
-	served(&other.q, other.seq, denied);
+	served(&other.q, other.seq);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
 	/*
 	 * The fault of job "late" was stale and must not have been repaired, so only the
@@ -295,12 +322,68 @@ static void after_mprotect(void)
 	with_server(&way);
 }
 
+/*
+ * munmap() removes the VMA with mmap_lock held for writing, then calls the MMU notifiers with
+ * mmap_lock held for reading. Here, a job of the render node uses the page before @p, so the
+ * notifier of this page waits for the job before svm_range_invalidate() is called. Meanwhile an
+ * engine faults on @p. Catches: the driver denies this fault, because the page has no VMA any
+ * more, but the time of the munmap() is not recorded yet.
+ */
+static void during_munmap(void)
+{
+	static const struct way way = {
+		"munmap", unmap_from_before, map_again
+	};
+	struct taker taker = { .way = &way };
+	uint64_t faults, end = vg_deadline();
+	struct hold h = { 0 };
+	unsigned char resident;
+	char *p, *p2;
+
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	p = (char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE;
+	p2 = tap_anon(BYTES);
+	vg_pattern_fill(p, BYTES, SEED, 6);
+	vg_pattern_fill(p2, BYTES, SEED, 7);
+	OK(vg_svm_set1(&vg, p, BYTES, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0));
+	prepare(&late, p, BYTES);
+	prepare(&other, p2, BYTES);
+	taker.p = p;
+	taker_start(&taker);
+	hold_engines(&h, gpu, p - VG_PAGE, VG_PAGE);
+	denied = tap_driver_counter(gpu, "faults_unrepaired");
+	faults = tap_driver_counter(gpu, "faults_retry");
+
+	taker_go(&taker);
+	while (!mincore(p, VG_PAGE, &resident))
+		CHECK(vg_now() < end, "munmap does not begin");
+	/* From here to hold_let_go(), this thread must not need mmap_lock. */
+	vg_queue_submit(&late.q);
+	await_faults(faults, 1);
+	run_queue(&late.q, false);
+	vg_queue_submit(&other.q);
+	await_faults(faults, 2);
+	hold_let_go(&h);
+	CHECK(!pthread_join(taker.thread, NULL), "join");
+
+	served(&other.q, other.seq);
+	OK(vg_pattern_check(other.dst.cpu, BYTES, SEED, 7));
+	OK(vg_fill_check(late.dst.cpu, BYTES, 0));
+	map_again(p);
+	vg_pattern_fill(p, BYTES, SEED, 8);
+	run_queue(&late.q, true);
+	OK(vg_wait(&late.q, late.seq, VG_TIMEOUT_MS));
+	OK(vg_pattern_check(late.dst.cpu, BYTES, SEED, 8));
+}
+
 static const struct tap_case cases[] = {
 	{ "a fault is not held against its process after munmap", after_munmap, 1 },
 	{ "nor after mprotect", after_mprotect, 1 },
+	{ "nor during munmap", during_munmap, 1 },
 };
 
 int main(int argc, char **argv)
 {
-	return tap_main(TAP_CASES(cases), argc, argv);
+	return hold_main(TAP_CASES(cases), argc, argv);
 }
