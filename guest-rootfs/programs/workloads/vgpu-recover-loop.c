@@ -461,7 +461,7 @@ static int poison_told(uint32_t memory, uint32_t hw)
 	int ret = vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait);
 
 	if (ret || wait.wait_result != KFD_IOC_WAIT_RESULT_COMPLETE)
-		return vg_fail(ret, "poison: no events");
+		return vg_fail(ret ? ret : -ETIMEDOUT, "poison: no events");
 	if (data[0].memory_exception_data.ErrorType != KFD_MEM_ERR_POISON_CONSUMED ||
 	    data[0].memory_exception_data.gpu_id != gpu->gpu_id ||
 	    data[1].hw_exception_data.reset_cause != KFD_HW_EXCEPTION_ECC ||
