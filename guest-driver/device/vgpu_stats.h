@@ -16,10 +16,10 @@ enum vgpu_counter {
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* page-table updates: bytes of PTEs or of SDMA packets */
+	VGPU_STAT_PT_BYTES,		/* bytes of PTEs (by CPU) and of PTE packets (SDMA) */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work: too many calls wait */
+	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events signalled by scan_work: many waiters */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM pages migrated to VRAM */
 	VGPU_STAT_PAGES_TO_SYSTEM,	/* SVM pages migrated to system memory */
 	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages in another GPU's VRAM, mapped by this GPU */

@@ -69,9 +69,10 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from an address space that has not reserved it. Take a reserved VMID only if
- * all VMIDs that address spaces have are reserved. Returns a fence to wait for if none of these
- * VMIDs is idle, otherwise NULL. The caller holds vmid_lock.
+ * Take an idle VMID from an address space that has not reserved it. If all VMIDs are reserved, take
+ * an idle VMID from an address space that has reserved it. Returns NULL if a VMID was taken, or if
+ * no address space has one. If none of the VMIDs to choose from is idle, returns a fence to wait
+ * for. The caller holds vmid_lock.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -195,9 +196,9 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 /*
  * Called when a job in the kernel's ring of an engine ends with @error, before the job's hardware
  * fence signals. The error is -ETIME if the engine failed in this job. @arg is the state of the
- * job's context. The function is no callback of the fence, because such a callback must not be in
- * the memory of the job: drm_sched frees a job as soon as it sees the fence signalled, even while
- * callbacks of the fence still run.
+ * job's context. This function is not called by a struct dma_fence_cb of the fence: this structure
+ * would be a member of the job, but drm_sched frees a job as soon as it sees the fence signalled,
+ * even while callbacks of the fence still run.
  */
 static void job_failed(void *arg, int error)
 {
@@ -244,10 +245,10 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 /*
  * Wait for earlier jobs that the address space has submitted to the engine of @job. job_run() calls
  * this function if an error occurs before @job is submitted. Then job_run() returns the error, and
- * drm_sched at once signals the finished fence of @job. If @job is the last job of its entity, some
- * thread possibly waits for no other fence. Without the wait here, this thread would free the VMID
- * and the memory of earlier jobs that still run. The scheduler's worker calls this function. The
- * wait does not deadlock, because the hardware fences of earlier jobs signal without the worker.
+ * drm_sched at once signals the finished fence of @job. A thread that waits only for this fence
+ * takes it for the end of all earlier jobs, too, and frees their VMID and memory. So the earlier
+ * jobs must have ended by then. This wait, in the scheduler's worker, does not deadlock, because
+ * the hardware fences of earlier jobs signal without the worker.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {

@@ -16,7 +16,6 @@ struct vgpu_device;
 #define VGPU_GART_START		0ull		/* MC address of the GART's first page */
 #define VGPU_GART_SIZE		0x20000000ull	/* bytes that the GART maps */
 #define VGPU_GART_PAGES		(VGPU_GART_SIZE >> VGPU_PAGE_SHIFT)
-/* Bytes of the GART's page table in VRAM. */
 #define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 
 /*

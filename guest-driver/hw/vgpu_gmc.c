@@ -29,8 +29,9 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
 /*
- * PAGE_TABLE_DEPTH is the number of levels below the root PDB2: here PDB1 and PDB0. The field
- * does not count the PTB, the level that translate-further adds.
+ * Value of the field PAGE_TABLE_DEPTH: the number of levels below the root PDB2 without the PTB,
+ * here PDB1 and PDB0. The PTB does not count, because an entry of PDB0 leads to a PTB only if the
+ * entry has the flag translate-further.
  */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9

@@ -201,7 +201,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @ih: interrupt ring
  * @sdma: SDMA engines, with the kernel's rings
  * @cp: command processor, with the compute queues
- * @recover: function that requests a recovery, from vgpu_hw_init()
+ * @recover: function, passed to vgpu_hw_init(), that requests a recovery
  * @gart_cam: bitmap of the CAM slots of VMID 0 that wait for a recovery of the GART
  * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken in
  *             hard interrupt context

@@ -25,15 +25,17 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_hw_restart() - reset the device and start it again, except its engines
+ * vgpu_hw_restart() - reset the device and start all blocks but the engines
  * @vdev: device; engines are parked (vgpu_sdma_park())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * As vgpu_hw_reset(), with two differences. The function counts neither the reset nor a loss
- * of VRAM. In the GART's table the function only makes the entries of the transfer windows
- * invalid; the caller writes the other entries from the shadow (vgpu_gart_rewrite()), and then
- * flushes the table. The caller has removed the mappings of the BARs in user space, or user space
- * is frozen.
+ * As vgpu_hw_reset(), with two differences:
+ *
+ * * vgpu_hw_restart() counts neither the reset nor a loss of VRAM.
+ * * vgpu_hw_restart() does not restore the GART's table, but only makes the entries of the transfer
+ *   windows invalid. The caller writes the other entries (vgpu_gart_rewrite()) and flushes.
+ *
+ * The caller has removed the mappings of the BARs in user space, or user space is frozen.
  *
  * Context: sleeps; takes io_lock for writing.
  *

@@ -57,7 +57,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kmap);
 
 /**
  * vgpu_bo_kunmap() - undo one vgpu_bo_kmap()
- * @bo: BO, reservation held; the caller of vgpu_bo_kmap() has not unpinned the BO yet
+ * @bo: BO, reservation held; the pin from before vgpu_bo_kmap() is still held
  */
 void vgpu_bo_kunmap(struct vgpu_bo *bo)
 {

@@ -268,9 +268,10 @@ static int op_chunk(struct copy_op *op)
  * @vdev: device
  * @resv: reservation, held, of the BO to which @src and @dst belong; the copy runs after
  *        the fences of usage KERNEL in @resv
- * @used: the BO, if the copy must also run after all users of the BO (see
- *        vgpu_copy_job_after_users(); the caller has called vgpu_mm_vm_ops.move_later); else NULL
- * @ttm: pages of the resource that is in GTT; NULL if both are in VRAM
+ * @used: NULL, or the BO if the copy must also run after all users of the BO. In this case the
+ *        caller has called vgpu_mm_vm_ops.move_later (see vgpu_copy_job_after_users())
+ * @ttm: pages of the resource that is in GTT. If both are in GTT: pages of the resource without a
+ *       GART address. NULL if both are in VRAM
  * @src: source
  * @dst: destination
  * @size: bytes to copy, from the start of both resources
@@ -282,9 +283,10 @@ static int op_chunk(struct copy_op *op)
  * pushed; otherwise it does not wait.
  *
  * Return: the fence of the copy, or ERR_PTR(-ENODEV) if the hardware is being removed,
- * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). If a copy from VRAM fails later, the fence signals with an
- * error (-ECANCELED if VRAM content was lost), and bytes that were not copied read as zero if @dst
- * is in GTT. If a copy to VRAM fails later, the fence has an error only if the last job has failed.
+ * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). The copy consists of several jobs, which may fail later. If a
+ * job of a copy from VRAM fails, the fence signals with an error (-ECANCELED if VRAM content was
+ * lost), and bytes that were not copied read as zero if @dst is in GTT. If a job of a copy to VRAM
+ * fails, the fence signals with an error only if this job is the last one.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,

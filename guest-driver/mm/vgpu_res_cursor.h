@@ -30,15 +30,15 @@
  * @start: start of the current run, see below
  * @size: bytes of the run, at most @remaining
  * @remaining: bytes from @start to the end of the walk; 0 if the walk has ended
- * @node: buddy block or drm_mm node of the run. In a walk of DMA addresses: pointer to the address
- *        of the page after the run, in the array that vgpu_res_first_dma() got. NULL for a
- *        resource without addresses
+ * @node: buddy block or drm_mm node of the run. In a walk of DMA addresses: the element, in the
+ *        array given to vgpu_res_first_dma(), for the page after the run. NULL for a resource
+ *        without addresses (see below)
  * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
  *            TTM_PL_SYSTEM for DMA addresses and for a resource without addresses
  * @mm: allocator of the buddy blocks, if @mem_type is TTM_PL_VRAM
  *
- * A resource has no addresses if it is in TTM_PL_SYSTEM, or in TTM_PL_TT without a range of the
- * GART. @start is one of these:
+ * A resource is called without addresses if the GPU has none for it: a resource in TTM_PL_SYSTEM,
+ * or in TTM_PL_TT without a range of the GART. @start is one of these:
  *
  * * offset in VRAM, in the GART, in the doorbell BAR or in the MMIO page, if the resource has
  *   addresses

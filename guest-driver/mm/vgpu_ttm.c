@@ -175,8 +175,9 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
  * @placement: receives the placement, to be passed to ttm_bo_validate() at once
  *
  * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does not
- * reach. A BO in GTT moves to system memory. If the owner of a BO moves the content elsewhere
- * (vgpu_move_vacate()), the BO gets a place in system memory, too, but no pages.
+ * reach. A BO in GTT moves to system memory. A BO of SVM moves to system memory as well, but gets
+ * no pages there, because SVM migrates the content to the pages of the process
+ * (vgpu_move_vacate()).
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)

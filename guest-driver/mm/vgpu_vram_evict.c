@@ -73,11 +73,12 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Returns true, and takes a reference, if the walk stops at the BO @tbo. The walk stops if another
- * thread holds the BO's reservation, if the BO needs no eviction (vram_leaves()), or if the BO may
- * be evicted. In the last two cases the function takes the reservation as well (s->locked). The
- * walk does not stop at a pinned BO, nor at a BO without references (s->going). The caller holds
- * the manager's lock and lru_lock.
+ * Returns true, and takes a reference, if the walk stops at the BO @tbo. The walk stops in three
+ * cases: another thread holds the BO's reservation; the BO leaves VRAM without an eviction
+ * (vram_leaves()); the BO may be evicted. In the last two cases this function takes the
+ * reservation, too, and sets s->locked. The walk stops neither at a pinned BO nor at a BO that is
+ * being freed. For a BO that is being freed, sets s->going. The caller holds the manager's lock and
+ * lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)

@@ -327,9 +327,10 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * VRAM was lost if vgpu_hw.vram_epoch has changed since the caller read @vram_epoch. Then
-	 * mark the BO as lost, unless its copy has succeeded. A copy that was created before the
-	 * loss was or will be cancelled; one that was created after the loss copies lost content.
+	 * If vgpu_hw.vram_epoch has changed since the caller read @vram_epoch, a reset has lost
+	 * VRAM. Then mark the BO as lost, unless its copy has completed. A copy that has not
+	 * completed yet either was created before the loss and is cancelled, or was created after
+	 * the loss and copies lost content.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))

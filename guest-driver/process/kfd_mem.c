@@ -65,10 +65,10 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 }
 
 /*
- * Implements vgpu_bo_owner_ops.evict_in: returns the jiffies until none of the processes that map
- * the BO and have queues keeps the BO in VRAM any more. If the current task acts for one of these
- * processes (kfd_process_is_own()), returns 0, because the time is unknown: as long as this process
- * has queues and maps the BO, kgd_mem_evict_ok() returns false.
+ * Implements vgpu_bo_owner_ops.evict_in. A restored process with queues keeps the BOs that it maps
+ * in VRAM for some time. Returns the jiffies until the last such time ends. Returns 0 (unknown) if
+ * the current task acts for a process that has queues and maps the BO (kfd_process_is_own()). For
+ * that task, the BO cannot be evicted as long as the process has queues and maps the BO.
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -181,9 +181,9 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
- * Bytes that kgd_mem_make_table_room() frees. If this many bytes of VRAM are free after a call that
- * returned -ENOMEM, and no VRAM was freed since the start of that call, the call did not lack VRAM
- * for page tables, so it is not tried again.
+ * Bytes that kgd_mem_make_table_room() frees after a call has returned -ENOMEM. If this many bytes
+ * were free all the time, the failed call did not lack VRAM for page tables. Then
+ * kgd_mem_make_table_room() returns -ENOMEM.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 

@@ -238,12 +238,11 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait for moves. The page-table entries of a BO that is being moved may be stale, and
-	 * queues may use the stale entries until the BO's content is copied. Before the copy
-	 * begins, the queues are taken off the hardware, and they stay off until a restore has
-	 * written new entries. So after the wait, vgpu_vm_clear_mappings() can clear all stale
-	 * entries of a mapping. Pages of the mapping outside the range stay mapped: the restore
-	 * writes their entries again.
+	 * Wait for the moves of the BOs. If a BO is to be moved, the queues run on with the stale
+	 * entries of its old memory. They are taken off the hardware before the copy begins, and
+	 * return only after a restore has written new entries. So no queue needs the stale entries
+	 * after this wait, and vgpu_vm_clear_mappings() can clear all stale entries of a mapping,
+	 * even those of pages that the caller does not unmap: the restore writes them again.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

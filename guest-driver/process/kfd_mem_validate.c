@@ -25,12 +25,12 @@
  * task has reserved, instead of skipping the BO; and no other task evicts a BO of the process while
  * the next BO is placed.
  *
- * A ticket is of no use after TTM has found no room. In this case ttm_bo_validate() of Linux 6.12
- * returns -ENOMEM, and also if a lock failed with -EDEADLK. In the second case the caller must drop
- * all reservations before it locks another BO with the ticket. The caller cannot tell the two cases
- * apart. So kgd_mem_send_ahead() ends at the first BO that finds no room in VRAM, and all
- * reservations are dropped. kgd_mem_bring_all() never evicts from VRAM: a BO that is not in VRAM
- * yet gets free VRAM or, if there is too little, a place in GTT. If GTT has no room either,
+ * ttm_bo_validate() of Linux 6.12 returns -ENOMEM in two cases, which the caller cannot tell apart:
+ * TTM has found no room, or a lock has failed with -EDEADLK. After -EDEADLK, the caller must drop
+ * all reservations before it locks another BO with the ticket. So after -ENOMEM, all reservations
+ * are dropped. kgd_mem_send_ahead(), which evicts from VRAM, ends at the first BO that finds no
+ * room in VRAM. kgd_mem_bring_all() does not evict from VRAM: a BO that is not in VRAM yet gets
+ * free VRAM or, if there is too little, a place in GTT. If GTT has no room either,
  * kgd_mem_bring_all() ends, too.
  */
 #include <linux/dma-resv.h>

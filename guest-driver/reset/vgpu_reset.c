@@ -314,8 +314,8 @@ static const char *reset_reason(unsigned long what)
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
 	/*
-	 * The callers set VGPU_RECOVER_DEVICE, VGPU_RECOVER_RINGS or the bit of an engine, so the
-	 * bit of an engine is set here.
+	 * @what has at least one bit. The bits for the device and for the rings are not set here,
+	 * so the bit of an engine is set.
 	 */
 	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }

@@ -58,8 +58,8 @@ static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 /*
  * Add a fault to @q->pending. Called in hard interrupt context.
  *
- * Return: false if the worker need not run: the fault is queued or being served already, or is
- * dropped.
+ * Return: false if the worker need not run: an earlier entry of the same fault is queued or being
+ * served, or the fault is dropped.
  */
 static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 {

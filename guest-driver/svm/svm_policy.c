@@ -45,8 +45,9 @@
 #include "svm_range.h"
 
 /*
- * Time for which a struct svm_pull counts as recent. Even a slow debug kernel repairs a few faults
- * in less time, so the pulls of GPUs that fault in turn all count as recent.
+ * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. If GPUs fault on
+ * the same memory in turn, each pull is still recent at the next fault, because even a slow debug
+ * kernel repairs a few faults in less than this time.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */

@@ -40,7 +40,7 @@ struct vgpu_device;
 struct vgpu_vm {
 	struct vgpu_device *vdev;
 	struct mutex va_lock;		/* protects mappings that GEM_VA makes */
-	struct mutex push_lock;		/* keeps entries from becoming stale during a push */
+	struct mutex push_lock;		/* no entry becomes stale while a job is pushed */
 	struct dma_resv *jobs;
 	u8 vmid;
 	bool vmid_reserved;

@@ -2,10 +2,10 @@
 /*
  * Maps BOs in address spaces, and updates the entries of the mappings when a BO moves.
  *
- * When TTM is about to move a BO, the entries of the BO's mappings are cleared
- * (vgpu_vm_bo_move_notify()). Before queues or jobs run again, entries for the new place are
- * written (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Entries are cleared and written under the
- * BO's reservation.
+ * When TTM is about to move a BO that has no users, the entries of the BO's mappings are cleared
+ * (vgpu_vm_bo_move_notify()). If the BO has users, the entries become stale (see below). Before
+ * queues or jobs run again, entries for the new place are written (vgpu_vm_bo_update(),
+ * vgpu_vm_update_moved()). Entries are cleared and written under the BO's reservation.
  *
  * The MMU notifier of a user pointer clears entries, too, and must not wait for reservations. So
  * entries of a user pointer are written under vgpu_userptr_lock(), which the notifier waits for.
@@ -19,11 +19,11 @@
  * in the address space starts. The old memory stays allocated until the move is done. After the
  * move neither queues nor jobs access the old memory through stale entries:
  *
- *	queues	Queues run only while the newest eviction fence of the process
- *		has not signalled. The queued move starts only after the eviction
- *		fence in the BO's reservation has signalled, so no queue runs then.
- *		Queues are restored after the move, when all mappings are written
- *		(kgd_mem_validate_all())
+ *	queues	Queues run only while the eviction fence of the process has not
+ *		signalled. This fence is in the BO's reservation, and the queued
+ *		move starts only after it has signalled, so no queue runs then.
+ *		Queues are restored, with a new fence, after the move, when all
+ *		mappings are written (kgd_mem_validate_all())
  *	jobs	The queued move starts only after all jobs that were pushed to the
  *		address space before the entries became stale, whichever BOs these
  *		jobs list (vgpu_vm_bo_move_users()). Later jobs are pushed only
@@ -570,10 +570,10 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * The loop may miss fences that are added during the loop. @job need not depend on
-		 * these fences. Their jobs are pushed after the BO's entries became stale, so drm/
-		 * pushes these jobs only when the address space has no stale entries any more.
-		 * Therefore these jobs do not access the memory that @job moves the BO out of.
+		 * The loop may miss the fences of jobs that drm/ pushes during the loop. @job need
+		 * not depend on these fences: the BO's entries are stale already, and drm/ pushes
+		 * jobs only when the address space has no stale entries. So these jobs do not
+		 * access the memory that @job moves the BO out of.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

@@ -13,11 +13,12 @@
  * full and when entries are published. vgpu_vm_publish() waits for the job; vgpu_vm_publish_later()
  * returns the job's fence. The jobs run in order on a ring of the kernel.
  *
- * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap. Before
- * the CPU writes, it waits for the job in flight. This wait is bounded, because a submitted job
- * needs neither memory nor locks to signal its fence. The submission itself allocates the fence,
- * with pt_lock held. This allocation must not reclaim memory, because reclaim may wait for MMU
- * notifiers, which take pt_lock. If there is no memory for the fence, the CPU executes the packets.
+ * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap, and a
+ * notifier must not need memory. Before the CPU writes, it submits the unfinished
+ * job and waits for it. This wait is bounded, because a submitted job needs neither memory nor
+ * locks to signal its fence. The submission allocates the fence, with pt_lock held. This allocation
+ * must not reclaim memory, because reclaim may wait for MMU notifiers, which take pt_lock. If there
+ * is no memory for the fence, the CPU executes the packets.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>

@@ -196,8 +196,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
  * @vm: address space
  * @root_pde: receives the PDE of the root table, for the process packet of the run list
  *
- * After this call, until the address space is destroyed, flushes include all VMIDs that the
- * CP assigns.
+ * The CP assigns a VMID to @vm, and the driver does not know which one. So after this call, until
+ * @vm is destroyed, each flush of @vm includes all VMIDs that the CP may assign.
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *

@@ -223,9 +223,10 @@ static void put_text(const char *path, const char *text)
  * younger than LEAK_AGE_MS. The command ended at the time `end`, but deferred work may allocate
  * objects until LEAK_LATE_MS after `end`. Such late objects have to be reported, too. So the second
  * scan starts LEAK_LATE_MS + LEAK_AGE_MS after `end`, when all late objects are at least
- * LEAK_AGE_MS old. The first scan stores the checksums at its end. So it stores the checksum of a
- * late object only if it takes longer than LEAK_LATE_MS, as it does on the debug kernel. Reports go
- * to the console, which the launcher reads.
+ * LEAK_AGE_MS old. The first scan has to see the late objects, too. On the debug kernel it does,
+ * because it stores the checksums at its end and takes longer than LEAK_LATE_MS. (If a first scan
+ * takes less time, a late object that leaks is not reported.) Reports go to the console, which the
+ * launcher reads.
  */
 static void look_for_leaks(const struct timespec *end)
 {

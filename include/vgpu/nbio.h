@@ -52,8 +52,8 @@
 
 /*
  * Each of these registers holds a byte offset in BAR 5. A write at this offset
- * flushes the HDP: at the offset in HDP_MEM_FLUSH for accesses to memory, at the
- * offset in HDP_REG_FLUSH for accesses to registers.
+ * flushes the HDP. The first register is for flushes of accesses to memory, the
+ * second one for flushes of accesses to registers.
  */
 #define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)

@@ -29,8 +29,9 @@
  * thread, with qatomic_read(): see vgpu_hub_reg(). Workers' threads also write
  * some of these registers, without the BQL: see vgpu_hub_set_root().
  *
- * Each client of a hub has a TLB. Only the client's thread accesses the TLB, or
- * a thread that has paused or holds the client's worker.
+ * Each client of a hub has a TLB. The client's thread accesses the TLB. Another
+ * thread may do so while it holds worker->lock of the client's worker, or while
+ * it has paused this worker.
  *
  * - Invalidation of all pages: each VMID of a hub has a counter, the
  *   generation, which the invalidation increments. A TLB entry stores the

@@ -163,8 +163,8 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 
 /*
  * The queues of the slice are mapped now: run the slice. @whole_list is true if
- * no packets of the list are left for another slice, even if this slice is not
- * the first one.
+ * no packets of the list are left for another slice. (The packets before this
+ * slice may have run in earlier slices.)
  */
 static void hws_start_slice(VGPUCp *cp, bool whole_list)
 {
@@ -421,7 +421,10 @@ void vgpu_cp_hws_step(VGPUCp *cp)
     x->error = 0;
     x->error_bits = 0;
     x->dw[0] = 0;
-    /* In phase RUN, the scheduler sleeps until the slice's time has elapsed. */
+    /*
+     * In phase RUN, the scheduler sleeps until the slice's time has elapsed. It
+     * is awake, so the next phase is due.
+     */
     if (hws->phase == CP_HWS_RUN) {
         hws->phase = CP_HWS_SAVE;
     }

@@ -118,8 +118,9 @@ typedef struct CpHws {
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
     /*
      * Value of @list at the start of this slice. If @list has this value at the
-     * end of CP_HWS_MAP, the list has chained back, or the first packet got no
-     * resource.
+     * end of CP_HWS_MAP, either the slice has gone once round the list (a chain
+     * packet leads back to the start), or not even the first packet of the
+     * slice got the resources (VMID, HQD, ...) that it needs.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
@@ -129,9 +130,10 @@ typedef struct CpHws {
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
      * The scheduler as a queue of the worker. The queue's exec fetches packets
-     * of the list, from the position in exec.ib[0], a copy of @list. The queue
-     * waits for the IOMMU and for the end of the slice. Before the unmap of an
-     * SDMA queue, the scheduler waits until the SDMA queue is not in use.
+     * of the list. exec.ib[0] has the position in the list, and starts as a
+     * copy of @list. The queue waits for the IOMMU and for the end of the
+     * slice. Before the unmap of an SDMA queue, the scheduler waits until the
+     * SDMA queue is not in use.
      */
     VGPUQueue queue;
 } CpHws;

@@ -129,9 +129,9 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->me, site->me) &&
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
            /*
-            * Without f->me and f->pipe, f->queue is the number of a queue in
-            * an SDMA engine, so a compute queue matches only if f->queue is
-            * VGPU_SITE_ANY.
+            * If the filter names neither me nor pipe (!compute), f->queue is
+            * the number of a queue in an SDMA engine. Then a compute queue (a
+            * site with me) matches only if f->queue is VGPU_SITE_ANY.
             */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&

@@ -24,12 +24,11 @@ typedef struct VGPUTlb VGPUTlb;
 /* Operations that wake the thread of a client, or wait for the thread. */
 typedef struct VGPUClientOps {
     /*
-     * Wake queues that stalled on a retry fault in a VMID of mask @vmids: all
-     * queues that wait without a CAM slot, and the queues that wait for CAM
-     * slot @slot, except those with a newer fault for which they still have to
-     * wait (vgpu_fault_pending()). If @slot is -1, wake all queues that wait
-     * for a CAM slot, whatever slot that is. The caller holds no lock of the
-     * device.
+     * Wake queues that stalled on a retry fault in a VMID of mask @vmids: the
+     * queues that wait for CAM slot @slot (-1: for any CAM slot), and all
+     * queues that wait without a CAM slot. A queue does not wake if
+     * vgpu_fault_pending() returns true for it: the queue has stalled on a
+     * newer fault meanwhile. The caller holds no lock of the device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*

@@ -43,7 +43,6 @@ static void set_hive_id(Object *obj, Visitor *v, const char *name, void *opaque,
     }
 }
 
-/* Return whether @obj is a hive other than @opaque with the same hive-id. */
 static int has_same_id(Object *obj, void *opaque)
 {
     const VGPUHive *h = opaque;

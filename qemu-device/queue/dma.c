@@ -148,7 +148,6 @@ static uint32_t dma_invalidations(VGPUView *v)
     return vgpu_client_invalidations(v->client, v->vmid);
 }
 
-/* Map the span at @va and resolve faults: see dma_resolve(). */
 static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
                              bool write, VGPUSpan *span)
 {
@@ -304,9 +303,9 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /*
-         * Count at least one page-table entry: otherwise the packet would make
-         * no progress. If the span ends in the middle of this entry,
-         * span_fits() returns false, and the entry is not written.
+         * Count at least one page-table entry as done: otherwise the packet
+         * would make no progress. If @dst is so misaligned that the span ends
+         * in the middle of this entry, the entry is skipped.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

@@ -287,10 +287,13 @@ VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
 
 /**
  * vgpu_exec_write_reg: stall until the main loop has written a register
- * @x: work of the queue. The main loop adds 1 to x->done before the write, so
- *     that the packet can test whether the write was done.
+ * @x: work of the queue
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
+ *
+ * The main loop adds 1 to x->done, then writes the register. The queue
+ * continues after the write, and the packet sees from x->done that the write is
+ * done.
  *
  * Return: VGPU_STEP_STALL.
  */

@@ -106,8 +106,9 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
      * handler finds q->wait set: the handler takes w->lock, which the caller
      * holds until q->wait is set.
      *
-     * The other waits need no test. The thread itself compares times, and the
-     * main loop gets its requests only below.
+     * The other waits need no test. If a wait ends at a time, this thread
+     * itself compares the times. If a wait is for the main loop, the main loop
+     * gets the request only after q->wait is set, see below.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
@@ -415,10 +416,10 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
  * VGPUStall.number. So the function ends the wait only if this number is the
  * same as before the write.
  *
- * exec->done is increased before the write, because @x may belong to another
- * queue after the write. A compute queue that is unmapped during the write
- * loses its progress in the packet. Therefore, that queue repeats the write
- * when it is mapped again.
+ * For the same reason, exec->done is increased before the write: after it, the
+ * HQD's exec may belong to another queue. A compute queue that is unmapped
+ * during the write loses exec->done, so it repeats the write when it is mapped
+ * again.
  */
 static void worker_reg_bh(void *opaque)
 {

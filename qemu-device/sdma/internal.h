@@ -39,9 +39,8 @@ typedef struct VGPUSdmaQueue {
     uint64_t mqd;               /* GPU address of the queue's MQD in VMID 0 */
     VGPUSdmaInjected injected;  /* guarded like queue.exec: see VGPUExec */
     /*
-     * Used by vmstate.c only: time at which the wait of the queue ends (ns,
-     * QEMU_CLOCK_VIRTUAL), or 0 if is_timed() is false: no wait is to continue
-     * after a load.
+     * Used by vmstate.c only. If is_timed() is true: time at which the queue's
+     * wait ends (ns, QEMU_CLOCK_VIRTUAL). Otherwise 0.
      */
     int64_t saved_until;
 } VGPUSdmaQueue;

@@ -10,7 +10,6 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "vgpu/sdma_packets.h"
 
-/* Return the 64-bit value of two dwords; the low one is first. */
 static inline uint64_t vgpu_dw64(const uint32_t *dw)
 {
     return dw[0] | (uint64_t)dw[1] << 32;

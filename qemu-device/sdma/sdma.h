@@ -186,9 +186,10 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
  *         queue is being unmapped already.
  * @mqd: set to the GPU address of the MQD. Not set if the result is
  *       VGPU_SDMA_UNMAP_HELD.
- * @image: set to the new contents of the MQD, SDMA_MQD_DWORDS dwords. Dwords
- *         without a register or saved work keep their values. Not set if the
- *         result is VGPU_SDMA_UNMAP_HELD.
+ * @image: the dwords that hold registers or saved work are set to the new
+ *         contents of the MQD. The other dwords of @image do not change. The
+ *         array has SDMA_MQD_DWORDS dwords. Not set if the result is
+ *         VGPU_SDMA_UNMAP_HELD.
  *
  * Context: the CP's thread, no lock held.
  * Return: see VGPUSdmaUnmap.

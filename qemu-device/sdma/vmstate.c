@@ -244,10 +244,11 @@ static const VMStateDescription vmstate_vgpu_engine = {
 };
 
 /*
- * Return true if the wait of @q is to continue after a load of the saved state.
- * Such a wait ends at the time exec.mem.stall.until. After a retry fault, an
- * invalidation or an acknowledge may end the wait earlier. No wait continues if
- * an injection (sdma-slow) slows the queue's packet.
+ * Return true if @q waits until the time exec.mem.stall.until: between two
+ * polls of POLL_REGMEM, or before the retry of a faulting access. After a load
+ * of the saved state, such a wait continues until that time. (An invalidation
+ * or an acknowledge may end the wait for a retry earlier.) Return false if the
+ * injection sdma-slow slows the packet.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {

@@ -46,7 +46,7 @@ class Finished:
 
 class GuestTest(Test):
     """Base class of tests that start ./vgpu or guests. The test's settings give the accelerator, the
-    limits, and the kinds of frames that launcher and agent delay."""
+    time limits, and the kinds of frames (messages between launcher and agent) that are delayed."""
 
     @cached_property
     def settings(self) -> Settings:

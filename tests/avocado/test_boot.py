@@ -31,7 +31,6 @@ class Boot(GuestTest):
         self.boots(2)
 
     def test_no_gpu(self) -> None:
-        """Catches: a guest without a GPU does not boot."""
         self.succeeds(Guest(gpus=0), "true")
 
     def test_vram_size(self) -> None:

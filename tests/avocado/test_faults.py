@@ -48,10 +48,9 @@ class Faults(GuestTest):
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
-                # spurious() waited for the line that the program prints at the end of a round. The
-                # program may have truncated the file in this round before the injection. The driver
-                # would deny a second spurious fault after the same truncation, so wait for a round
-                # with a new truncation.
+                # The driver accepts one spurious fault after each truncation of the file, and denies a
+                # second one. The last truncation may be older than this injection, so wait for the
+                # next round, in which the program truncates the file again.
                 machine.rounds(1)
 
     def test_spurious(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Injects each kind of failure of ./vgpu check-recovery TIMES times.
+"""Injects each failure that ./vgpu check-recovery knows, each of them TIMES times.
 
 Catches: a job reports success although it faulted; a fault is not reported; the GART's table is not restored; lost BOs
 are not reported as lost."""

@@ -55,7 +55,7 @@ class Whole(GuestTest):
             self.assertTrue([piece for piece in found if piece.category == category], category)
 
     def test_life(self) -> None:
-        """Catches: the recording lacks an event that ./vgpu pictures shows in the picture svm-life; a
+        """Catches: the recording lacks an event that the picture svm-life (./vgpu pictures) shows; a
         process is added to the hash of processes before its range list is created; the steps of the
         teardown are in a wrong order."""
         guest = self.guest(Guest())

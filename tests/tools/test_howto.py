@@ -233,7 +233,6 @@ class Here(Test):
                     self.assertTrue((page.parent / target).exists(), f"{page.name}: {target}")
 
     def test_width(self) -> None:
-        """Catches: a line of a page is longer than 100 columns."""
         for page in howto.pages():
             for number, line in enumerate(page.read_text().splitlines(), 1):
                 self.assertLessEqual(len(line.expandtabs(8)), 100, f"{page.name}:{number}")

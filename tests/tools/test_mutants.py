@@ -69,9 +69,10 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """Catches: a patch does not apply; a patch changes another file than the index names;
-        the mutants that measure a pass (origin not "hole …") are not twenty, or do not have the
-        required shares of origins, sides and kinds."""
+        """Catches: a patch does not apply; a patch changes another file than the index names.
+        Catches also: the mutants with an origin other than "hole …" are not twenty, or do not have
+        the required shares of origins, of sides (device, driver) and of kinds. (The number of these
+        mutants that `make test` catches is the measure of the tests.)"""
         listed = mutants.load()
         ranked = [one for one in listed if not one.origin.startswith("hole ")]
         self.assertEqual(len(ranked), 20)

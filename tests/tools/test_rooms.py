@@ -79,8 +79,9 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
 
     def test_faces(self) -> None:
-        """Catches: the check accepts an include of a .c file, of a private header (if the room has no `face` line), or
-        of a header that the `face` line lacks; the check refuses a header that the `face` line has."""
+        """A `face` line lists the headers of a room that other rooms may include. Catches: the check accepts an include
+        of another room's .c file, or of a header that is not in that room's `face` line; if that room has no `face`
+        line, the check accepts its private header; the check refuses a header that is in the `face` line."""
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
         listed = f"{HEAD}face low:\n low_priv.h\n"
@@ -281,9 +282,9 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """Catches: the path of a packet or of a fault through the device's folders, in docs/tree.md,
-        names a file that does not exist; a path through the driver's folders, in docs/driver.md,
-        names a file or a function that does not exist."""
+        """docs/tree.md lists the files of the device that handle a packet or a fault, step by step.
+        docs/driver.md does so for the driver, with functions. Catches: a step names a file or a
+        function that does not exist."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)

@@ -15,8 +15,8 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import figures, runs, timeline
 from vgpu_tools.trace.record import Recording
 
-# Four faults. The service of the first fault migrates memory. The second fault is replayed before the
-# end of the service of this fault. The third fault is replayed before the driver receives this fault.
+# Four faults. The service of the first fault migrates memory. The access of the second fault is replayed while the
+# driver still serves that fault. The access of the third fault is replayed before the driver receives that fault.
 # The fourth fault is denied. The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0

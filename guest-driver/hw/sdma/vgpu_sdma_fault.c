@@ -8,7 +8,7 @@
  * VMID 0 does not retry: after a fault the engine continues, with zeros instead of the data
  * read, or without the write. So that no later job uses the result, each job ends with
  * FENCE, two polls, and TRAP. FENCE writes the job's number to memory, and TRAP raises an
- * interrupt. The polls wait for these values of two registers:
+ * interrupt. Each poll waits until a register is 0:
  *
  *	STATUS == 0	no fault is latched in the MM hub (VGPU_FAULT_STATUS_REG)
  *	gate == 0	no fault is being examined (VGPU_GATE_REG, which the driver writes)
@@ -21,8 +21,8 @@
  * STATUS latches only the first fault since the last clear, whatever the VMID. So a user's
  * fault blocks the kernel's rings, too, until this file clears STATUS. But a fault of VMID 0
  * may have followed the user's fault. STATUS does not show the VMID of this second fault; only
- * the interrupt entry of the second fault does. Unless the entry has to wait for an IOMMU, the
- * device latches a fault and writes the fault's entry in one step. Then, after the clear, the
+ * the interrupt entry of the second fault does. The device latches a fault and writes the fault's
+ * entry in one step. (Behind an IOMMU, the entry may come later.) So after a clear of STATUS, the
  * entries of all earlier faults are in the interrupt ring. This file does these steps:
  *
  * 1. Close the gate.
@@ -63,10 +63,10 @@ static bool status_is_kernels(u32 status)
  * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
  *
- * Near its end a job writes its number to vgpu_sdma_ring.fence_wb. After this write follow the
- * two polls, at which a fault blocks the job. So the last job that has written its number may
- * still have an unhandled fault. That job counts as done only if the state is VGPU_FAULT_NONE
- * or VGPU_FAULT_USERS.
+ * Near its end, a job writes its number to vgpu_sdma_ring.fence_wb. Then it polls two registers,
+ * and does not get past these polls if it had a fault. So the last job that has written its number
+ * may have an unhandled fault. That job counts as done only if the state is VGPU_FAULT_NONE or
+ * VGPU_FAULT_USERS.
  *
  * Context: any.
  *

@@ -157,11 +157,11 @@ struct vgpu_sdma_fence {
 /**
  * enum vgpu_fault_state - whether a job of the kernel may have had a fault
  * @VGPU_FAULT_NONE: no fault is latched, or the device does not answer
- * @VGPU_FAULT_USERS: no job had one: the latched fault is of a user, and no other fault has
+ * @VGPU_FAULT_USERS: no job had a fault: the latched fault is of a user, and no other fault has
  *                    followed it
- * @VGPU_FAULT_UNKNOWN: a job may have had one: other faults have followed the latched fault of a
- *                      user, and only their interrupt entries show their VMIDs; or a fault of a
- *                      user is being cleared
+ * @VGPU_FAULT_UNKNOWN: a job may have had a fault. Either other faults have followed the latched
+ *                      fault of a user (the latch does not have their VMIDs), or a fault of a user
+ *                      is being cleared
  * @VGPU_FAULT_KERNELS: a job had a fault (VMID 0)
  */
 enum vgpu_fault_state {

@@ -153,10 +153,10 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 
 	/*
 	 * Do not call vgpu_sdma_ring_poll() for a frozen ring, because it could count a faulty job
-	 * as done. A job writes its number to memory before the polls at which a fault of VMID 0
-	 * blocks the job. While the fault is latched, vgpu_sdma_ring_poll() does not count this job
-	 * as done. But a reset clears the fault and leaves the number in memory, so that the job
-	 * would then count as done, although it must run again.
+	 * as done. A job first writes its number to memory, and then waits as long as a fault of
+	 * VMID 0 is latched. Meanwhile vgpu_sdma_ring_poll() does not count this job as done. But a
+	 * reset clears the fault and leaves the number in memory, so that the job would then count
+	 * as done, although it must run again.
 	 *
 	 * The ring is frozen before the reset starts, and the reset waits for vgpu_io_end(). So if
 	 * the ring is not frozen here, no reset clears the fault during vgpu_sdma_ring_poll().

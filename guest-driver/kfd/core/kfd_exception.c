@@ -58,11 +58,11 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * @code: exception for the debugger
  * @why: reason, for the message
  *
- * Does nothing if the queue of @doorbell is stopped already, or was created after @at. In the
- * second case, an earlier queue with the same doorbell had the bad packet. Otherwise the function
- * stops the queue, and notifies the debugger. If no debugger has subscribed to the exception, the
- * function notifies the process's runtime instead, provided that RUNTIME_ENABLE has enabled the
- * runtime. In all these cases the process gets HW_EXCEPTION events.
+ * Does nothing if the queue of @doorbell is stopped already, or was created after @at (an earlier
+ * queue with the same doorbell then had the bad packet). Otherwise stops the queue, signals the
+ * process's HW_EXCEPTION events, and notifies the debugger. If no debugger has subscribed to the
+ * exception, notifies the process's runtime instead, provided that RUNTIME_ENABLE has enabled the
+ * runtime.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */

@@ -350,7 +350,7 @@ void kfd_dbg_fini(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_device_init() - allocate struct kfd_dbg_device of a process on a GPU, without exceptions
+ * kfd_dbg_device_init() - allocate pdd->dbg, with no exception pending
  * @pdd: state of the process on the GPU, not in kfd_process.pdds yet
  *
  * Context: sleeps.

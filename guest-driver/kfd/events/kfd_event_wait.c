@@ -363,10 +363,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * Return -EIO if an event was destroyed, with one exception: the call waits for any event,
-	 * and an event before the first destroyed event in the array was signalled. This call fails
-	 * with -EINVAL, as in amdkfd: the loop below copies the data of the signalled event, then
-	 * reaches the destroyed event, for which wait_report() returns -EINVAL.
+	 * Return -EIO if an event was destroyed. There is one exception, as in amdkfd: if the call
+	 * waits for any event, and wait_any_set() finds a signalled event before the first
+	 * destroyed event in the array, return -EINVAL. In this case the loop below copies the data
+	 * of the signalled event. wait_report() returns -EINVAL for the destroyed event.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
@@ -388,10 +388,9 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  * Return:
  * * 0: wait_result is COMPLETE or TIMEOUT
  * * -EINVAL: an event does not exist when the call reads the array
- * * -EINVAL: an event was destroyed during the call, wait_for_all is 0, and an event before the
- *   first destroyed event in the array was signalled
- * * -EIO: an event was destroyed during the call, and wait_for_all is set, or no event before the
- *   first destroyed event in the array was signalled
+ * * -EIO: an event was destroyed during the call
+ * * -EINVAL (instead of -EIO): an event was destroyed during the call, wait_for_all is 0, and the
+ *   array has a signalled event before the first destroyed event
  * * -EIO: the process is detached
  * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
  * * -EFAULT: the array cannot be read or written

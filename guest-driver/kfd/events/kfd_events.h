@@ -27,7 +27,10 @@ void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id);
 void kfd_events_scan_later(struct kfd_process *p);
 
-/* Signal the events of type MEMORY or HW_EXCEPTION. */
+/*
+ * Exceptions of the hardware: these functions signal the events of type MEMORY or HW_EXCEPTION, or
+ * prepare the data of such events.
+ */
 void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 				 bool not_present, bool write);
 void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,

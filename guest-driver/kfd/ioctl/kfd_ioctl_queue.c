@@ -48,8 +48,8 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	    !kfd_user_va_ok(args->write_pointer_address, sizeof(u32)))
 		return -EFAULT;
 	/*
-	 * ROCr passes the end-of-pipe buffer and the context save area for every queue, but only
-	 * compute queues use these buffers.
+	 * ROCr passes the end-of-pipe buffer and the context save area for every queue. Only
+	 * compute queues use these buffers, but check them for every queue, as amdkfd does.
 	 */
 	if (args->eop_buffer_address &&
 	    !kfd_user_va_ok(args->eop_buffer_address, sizeof(u32)))

@@ -198,8 +198,8 @@ static bool svm_page_is_held(struct page *page)
 
 /*
  * Return true if at least one page can move, or no page is in use. One page is enough: while
- * svm_bo_vacate() migrates that page, other pages are likely to be released. If no page can move,
- * svm_bo_vacate() would only fail. The same is true if a reset lost the content of the pages.
+ * svm_bo_vacate() migrates that page, other pages are likely to be released. Return false if
+ * svm_bo_vacate() would fail, because no page can move or a reset lost the content of the pages.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {
@@ -228,7 +228,8 @@ EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 /*
  * vgpu_bo_owner_ops.evict_in: return 1, so that the caller tries again after one jiffy, because no
  * event signals the release of a page. If a reset lost the content, return 0, so that the caller
- * does not wait for this BO: it cannot be evicted before its last page is freed.
+ * does not wait for this BO: pages without content do not migrate, so the BO stays until the
+ * process has freed the last one.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

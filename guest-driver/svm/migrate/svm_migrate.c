@@ -441,17 +441,18 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 }
 
 /*
- * Wait before the next try to move the page of a CPU fault. If another migration has locked the
- * page, wait for the lock. Otherwise the usual reason is that another thread that has faulted on
- * the page has a reference to the page. There are two cases:
+ * Wait before the next try to move the page of a CPU fault. The page did not move for one of these
+ * reasons:
  *
- * - The other thread has not entered svm_migrate_to_ram() yet.
- * - The other thread has waited for an earlier migration of the page, and has its reference again.
- *   It has not returned from the fault yet.
+ * - Another migration has locked the page. Wait for the lock.
+ * - Another thread has faulted on the page, too, and has a reference to the page. It has not
+ *   entered svm_migrate_to_ram() yet.
+ * - Another thread has waited in its fault for an earlier migration of the page. It has a reference
+ *   to the page, and has not returned from the fault yet.
  *
- * As soon as the other thread runs, it drops the reference. No event reports this, so sleep for a
- * jiffy. Do not spin: if the other thread waits for this CPU and has the same or a lower priority,
- * a spin would keep the other thread from running.
+ * As soon as the thread with the reference runs, it drops the reference. No event reports this, so
+ * sleep for a jiffy. Do not spin: if the other thread waits for this CPU and has the same or a
+ * lower priority, a spin would keep the other thread from running.
  *
  * Return: false if another try is useless, because the page is not mapped any more or a fatal
  * signal is pending.

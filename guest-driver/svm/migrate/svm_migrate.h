@@ -23,8 +23,8 @@ enum svm_place {
 /**
  * struct svm_view - state that svm_page_place() keeps from one page of a chunk to the next
  * @node: the GPU that is to access the pages
- * @home: the GPU whose VRAM has the latest page in VRAM, set by svm_page_place(); NULL before the
- *        first page in VRAM
+ * @home: the GPU of the last page in VRAM that svm_page_place() was called for; NULL before the
+ *        first such page
  * @place: location of the pages of @home from the view of @node
  * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
  * @lost: a page may have lost its content in a reset, so the caller has to test each page with
@@ -70,8 +70,9 @@ u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 /*
  * svm_hive.c. To access the struct page of a page that HMM has returned, the caller first calls
  * svm_peer_enter(), then tests the sequence number of the range's notifier. If the number is still
- * valid, the caller may access the struct page until svm_peer_leave() and, if the page is in VRAM,
- * the struct kfd_node of the page's GPU. The caller may sleep between the two calls.
+ * valid, the caller may access the struct page until it calls svm_peer_leave(). If the page is in
+ * VRAM, the caller may also access the struct kfd_node of the page's GPU until then. The caller may
+ * sleep between svm_peer_enter() and svm_peer_leave().
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);

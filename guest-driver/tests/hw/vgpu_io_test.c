@@ -12,27 +12,27 @@
 #include "tests/lib/vgpu_mock.h"
 
 /*
- * Time for which a thread stays in its section, which begins with vgpu_io_begin() or
- * vgpu_io_map_begin(). The function under test has to wait until the thread leaves the section. If
- * the function returns too early, io_thread.left is still false, and the test fails. The test then
- * sets io_thread.gone, so that the thread leaves the section immediately.
- * io_access_waits_for_reset() holds io_lock for this time; meanwhile io_reader() must not leave its
- * section.
+ * Time for which io_linger() stays in its section (see struct io_thread). The function under test
+ * has to wait for the end of the section. If the function returns too early, io_thread.left is
+ * still false, and the test fails.
+ *
+ * io_access_waits_for_reset() holds io_lock for the same time. Meanwhile io_reader() has to wait
+ * inside of its section.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
 /**
  * struct io_thread - a thread that uses a BAR while the test acts as a reset
  * @vdev: device
- * @inside: the thread is in its section
- * @gone: set by the test. For io_linger() it means: the function under test has returned, so leave
- *        the section. For io_reader() it means: the test holds io_lock, so enter the section
- * @left: the thread is about to leave its section
+ * @inside: the thread is in its section, or io_reader() is about to enter it
+ * @gone: set by the test, to let the thread go on. io_linger() leaves the section early then, and
+ *        io_reader() enters its section only then
+ * @left: io_linger() is about to leave the section, or io_reader() has left it
  * @ended: completed when the thread ends
  *
  * The section of a thread is the code in which the thread uses the BAR: from vgpu_io_begin() to
- * vgpu_io_end(), or from vgpu_io_map_begin() to vgpu_io_map_end(). In io_reader(), the section is
- * vgpu_clock_read(); there @inside is set just before the call, @left just after it.
+ * vgpu_io_end(), from vgpu_io_map_begin() to vgpu_io_map_end(), or, in io_reader(),
+ * vgpu_clock_read().
  */
 struct io_thread {
 	struct vgpu_device *vdev;

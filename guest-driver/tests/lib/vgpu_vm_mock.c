@@ -95,7 +95,7 @@ static void bo_init(struct vm_mock *m, struct mock_bo *b)
 	bo_place(m, b);
 }
 
-/* Set up SDMA engines that are not ready, so that the CPU runs their packets. */
+/* Set up SDMA engines that are not ready, so that the driver executes SDMA packets by the CPU. */
 static void mock_sdma(struct kunit *test, struct vm_mock *m, u32 *mmio)
 {
 	struct vgpu_hw_state *hw = &m->hw;

@@ -175,9 +175,8 @@ static int create_alloc(struct ttm_resource_manager *man,
 }
 
 /*
- * Replaces release_notify(). The release of a BO without memory ends a failed try to create this
- * BO. In this case, tell the thread m->holder to drop the reservations of all m->bo, which the
- * thread holds during each try.
+ * Replaces release_notify(). If the BO has no memory, the try to create this BO has failed. Then
+ * let the thread m->holder drop the reservations of all m->bo, which it holds during each try.
  */
 static void create_release(struct ttm_buffer_object *tbo)
 {
@@ -375,10 +374,10 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * Another thread reserves the only BO before every try, and drops the reservation after the try.
- * Catches: after a failed try, the allocation takes the reservation, but drops it before it evicts
- * the BO. (At the next try, the other thread has reserved the BO again, so every try fails. The
- * allocation must evict the BO while it holds the reservation.)
+ * During each try of the allocation, another thread has the only BO reserved, so the try fails.
+ * Between two tries, the allocation has to evict this BO. Catches: the allocation reserves the BO
+ * between two tries, but drops the reservation before it evicts the BO. (The other thread reserves
+ * the BO again, so the next try fails, too.)
  */
 static void create_held(struct kunit *test)
 {
@@ -408,8 +407,9 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * Another thread reserves CREATE_BOS BOs before every try. The allocation needs the VRAM of all
- * these BOs. Catches: the allocation fails, although it can evict the BOs between two tries.
+ * As create_held(), but the other thread has CREATE_BOS BOs reserved during each try, and the
+ * allocation needs the VRAM of all these BOs. Catches: the allocation fails, although it can evict
+ * the BOs between the tries.
  */
 static void create_held_many(struct kunit *test)
 {

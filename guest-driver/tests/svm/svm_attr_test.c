@@ -283,9 +283,9 @@ static bool attr_all_reach(const struct attr_mock *m,
  * Check that the attributes take precedence over the policy:
  *
  * - A fault of a GPU without access is denied.
- * - Memory moves to the preferred location if the faulting GPU can reach this location. Otherwise
- *   the policy decides if the GPU has ACCESS, and memory does not move if the GPU has
- *   ACCESS_IN_PLACE.
+ * - Memory moves to the preferred location if the faulting GPU can reach this location.
+ * - If the faulting GPU cannot reach it, the policy decides for a GPU with ACCESS. Memory does not
+ *   move for a GPU with ACCESS_IN_PLACE.
  * - Memory does not move if attr_stays() is true (XNACK is off, or the range has the flag
  *   GPU_ALWAYS_MAPPED) and another GPU with access cannot reach the new location.
  *
@@ -369,9 +369,9 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
 	/*
-	 * A fault of a GPU with ACCESS_IN_PLACE does not pull memory to this GPU. But if the GPU
-	 * cannot reach the memory (second row), its fault takes the memory away from GPU 0, and for
-	 * a time the memory does not move back to GPU 0.
+	 * A fault of GPU 1, with ACCESS_IN_PLACE, does not move memory to GPU 1. In the second row,
+	 * GPU 1 cannot reach the memory of GPU 0: the second fault of GPU 1 moves the memory to
+	 * system memory, and the next fault of GPU 0 does not move the memory back.
 	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
@@ -431,11 +431,12 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Record a pull by svm_policy_pulled(). A pull counts as recent until the time svm_pull.until.
- * Return true if svm_policy_pulled() has set this time at least one second ahead.
+ * Record a migration to a GPU's VRAM, a pull, by svm_policy_pulled(). Return true if this function
+ * has set svm_pull.until, the end of the time in which the pull is recent, at least one second
+ * ahead.
  *
- * The guest may be stopped for longer than a second between two faults. So set the time to U64_MAX,
- * and the pull counts as recent until the next 'T' in policy_case.faults, which sets the time to 0.
+ * The guest may be stopped for longer than a second between two faults. So replace svm_pull.until
+ * by U64_MAX then: the pull is recent until a 'T' in policy_case.faults sets svm_pull.until to 0.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -530,8 +531,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to VRAM although a GPU with ACCESS_IN_PLACE cannot reach this VRAM;
- * if attr_stays() is true, the same for a GPU with ACCESS.
+ * Catches: memory is prefetched to VRAM although a GPU that needs a mapping cannot reach this VRAM:
+ * a GPU with ACCESS_IN_PLACE or, if attr_stays() is true, a GPU with ACCESS.
  */
 static void policy_prefetch(struct kunit *test)
 {

@@ -395,9 +395,9 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * For each @shift, map a leaf and split it by mapping other memory at all pages of the leaf except
- * the first and the last. The number of each page and the number of its memory differ by 2^@shift,
- * so no fragment can have more than 2^@shift pages. Catches: the split takes more writes than
+ * For each shift, map a leaf and split it by mapping other memory at all pages of the leaf except
+ * the first and the last. The page numbers of virtual and physical address differ by 2^shift, so no
+ * fragment can have more than 2^shift pages. Catches: the split takes more writes than
  * VGPU_PT_STEP_WRITES (a job of SDMA packets would lose entries then); a fragment is larger than
  * the alignment of its pages or of its memory.
  */

@@ -71,7 +71,10 @@ static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 	       !interval_tree_iter_first(&vm->bos, page, page);
 }
 
-/* Replaces vgpu_pt_ops.write while a case unmaps its pages. Counts all writes and the late ones. */
+/*
+ * Replaces vgpu_pt_ops.write during an unmap. Counts all writes, and those that come after the
+ * unmapped addresses have become free for another mapping.
+ */
 static bool cut_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Run the packets of vm/vgpu_vm_job.c in an interpreter, and compare the result with the requested
- * entries. Catches: an entry is in the wrong place or has a wrong value; data is appended to a
- * complete packet; a job exceeds its buffer; an entry takes too many bytes of packets.
+ * entries. Catches: an entry is in the wrong place or has a wrong value; an entry is added to a
+ * packet that is already complete; a job exceeds its buffer; a job has more bytes of packets per
+ * entry than it needs.
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"

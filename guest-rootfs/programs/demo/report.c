@@ -281,8 +281,9 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Read the counters until all rows agree, at most for AT_REST_MS. The counters may still change
- * after the last step, because the driver clears and unmaps freed memory in the background.
+ * Read the counters until the device's counters and the driver's counters agree in all rows of the
+ * report, at most for AT_REST_MS. The counters may still change after the last step, because the
+ * driver clears and unmaps freed memory in the background.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,

@@ -44,14 +44,14 @@ static __thread struct {
 	 */
 	uint64_t path;
 	/*
-	 * Addresses of two frames at which the search of find_path() ends.
+	 * find_path() walks up the frames until it meets one of these two frames:
 	 *
-	 * base: in a process that the case has forked, frame of the caller of fork(). Otherwise
-	 *	equal to root. After the caller of fork() has returned, the frame chain does not
-	 *	contain base any more, and the search ends at root.
 	 * root: in a thread, frame of the caller of run_thread(). In the process that the runner
-	 *	has forked, frame of the caller of the case's function. Other forked processes keep
-	 *	the root of their creator.
+	 *	has forked, frame of the caller of the case's function. A process that the case has
+	 *	forked keeps the root of its creator.
+	 * base: in a process that the case has forked, frame of the caller of fork(). (After this
+	 *	caller has returned, base is not met any more, and the walk ends at root.)
+	 *	In other processes and in threads, equal to root.
 	 */
 	void **root, **base;
 } me;

@@ -8,12 +8,13 @@
  * the case's function, the last is that of the call's wrapper. If there are more than DELAY_FRAMES
  * addresses, only the first DELAY_FRAMES belong to the path. In a thread, the first address is that
  * of run_thread() (delay_wrap.c), which calls the thread's function. In a forked process, the first
- * address is in the function that called fork(), until this function returns.
+ * address is in the function that called fork(). After this function has returned, the first
+ * address is that of the case's function again.
  *
  * The ID of a point is a hash of the call and its path. In a forked process or a thread, the hash
  * includes the ID of the point at which the process or thread was created. The ID is the same in
  * each run of one build. The number K of a point is its index, from 1, in the order in which the
- * processes of the case first reach their points.
+ * case first reaches its points. All processes and threads of the case share this count.
  *
  * A wrapper costs one branch unless one of these environment variables is set:
  *
@@ -59,8 +60,8 @@ const char *delay_point_mode(void);
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function. To find the path to a delay point, delay.c follows the callers from
- * the point until the next caller's frame is @frame. So the path starts at the case's function.
+ * calls the case's function. The path to a delay point, the chain of its callers, ends below this
+ * frame, at the case's function.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

@@ -46,26 +46,27 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * A wrapper calls delay_before() before and delay_after() after the wrapped call named @what. (The
- * wrappers of fork(), pthread_create() and _exit() never call delay_after(); the first two call
- * delay_before() after the wrapped call.) Both functions may sleep, and preserve errno. @frame is
- * the frame address of the wrapper, from which find_path() in delay.c finds the path to the call.
+ * Most wrappers call delay_before(), the wrapped call named @what, and delay_after(). The wrappers
+ * of fork() and pthread_create() call only delay_before(), after the wrapped call. The wrapper of
+ * _exit() calls only delay_before(), before the wrapped call. Both functions may sleep, and
+ * preserve errno. @frame is the frame address of the wrapper, from which find_path() in delay.c
+ * finds the path to the call.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
 /* Return the kind of a call that reads or writes @fd. */
 enum delay_kind delay_kind_of_file(int fd);
 /*
- * Return true in the process in which the case's function runs, false in its children. With
- * VGPU_TEST_DELAYS alone, return false in all processes.
+ * Return true in the process in which the case's function runs, false in its children. If
+ * VGPU_TEST_DELAY_POINT is not set, return false in all processes.
  */
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
  * Set the state of a new process or thread. delay_fork_origin() has returned @o in the creator.
- * @root and @base are frame addresses: find_path() follows the callers of a wrapped call to @base
- * or @root (see me.root and me.base in delay.c). A new process passes NULL as @root, and so keeps
- * the @root of its creator.
+ * find_path() walks up from the frame of a wrapped call until it meets the frame @base or @root
+ * (see me.base and me.root in delay.c). A new process passes NULL as @root, and so keeps the @root
+ * of its creator.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

@@ -96,9 +96,9 @@ struct vg_tally {
 };
 
 /*
- * Return the numbers of bytes that the packets emitted so far by vg_emit_copy() and vg_emit_fill()
- * copy and fill; never NULL. Children forked after the first call of this function share these
- * numbers.
+ * Return a pointer, never NULL, to the sums of bytes of all packets emitted so far by
+ * vg_emit_copy() and vg_emit_fill(). Children forked after the first call of this function share
+ * these sums.
  */
 struct vg_tally *vg_tally(void);
 

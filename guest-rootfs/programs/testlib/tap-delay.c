@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Run a case once. If VGPU_TEST_DELAY_POINT is "each", this run has passed and the case has peers
- * (delay_has_peers()), run the case again for each of its delay points (delay.h), with a delay at
- * that point.
+ * Run a case once. If the case passes, if VGPU_TEST_DELAY_POINT is "each", and if a process of the
+ * case synchronises with something else (delay_has_peers()), then run the case again for each of
+ * its delay points (delay.h), with a delay at that point.
  */
 #include <stdio.h>
 #include <stdlib.h>

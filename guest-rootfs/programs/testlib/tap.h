@@ -77,8 +77,8 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	} while (0)
 
 /*
- * Return true in the short form (VGPU_TEST_SHORT), in which cases run fewer rounds and use
- * less memory.
+ * Return true if the short form of the tests is selected (VGPU_TEST_SHORT). In the short form, a
+ * case runs fewer rounds and uses less memory.
  */
 bool tap_short(void);
 /*

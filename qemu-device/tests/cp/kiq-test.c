@@ -59,8 +59,9 @@ static void setup(Fixture *f)
 
 /*
  * As setup(), but start the machine so that @h can hold QEMU's threads. Returns
- * the test's mapping of a page of VRAM. The page begins with @n words. The
- * gates of emit_gate() follow. @mc receives the GPU address of each word.
+ * the test's mapping of a page of VRAM. The test uses the first @n dwords of
+ * the page; @mc[i] receives the GPU address of dword i. emit_gate() places its
+ * gates behind these dwords.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -315,9 +316,10 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 }
 
 /*
- * Emit gate @n to the ring of @c. In the page of setup_held(), the gates follow
- * the words, which have the space of one gate. @reg: a register of the MM hub
- * that the gate reads, or 0.
+ * Emit gate @n to the ring of @c. @words is the page of setup_held(). The first
+ * QVGPU_GATE_BYTES bytes of the page are for the test's dwords, and gate @n is
+ * at byte (@n + 1) * QVGPU_GATE_BYTES. @reg: a register of the MM hub that the
+ * gate reads, or 0.
  */
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)

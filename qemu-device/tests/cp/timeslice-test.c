@@ -225,7 +225,10 @@ static void test_stalled(void)
     qvgpu_pm4_write(&f.q[2].c, va, 0x600d);
     relay(&f);
     qvgpu_list_run(&f.h, 0);
-    /* The other queues pass the token until it is 3, for stalled queue 2. */
+    /*
+     * The other queues pass the token on until the token is 3. Then it is the
+     * turn of queue 2, which is stalled.
+     */
     qvgpu_wait_until(({
         faults += take_fault(&f, va);
         faults >= 4 && qtest_readl(f.v->qts, f.shared) == 3;

@@ -234,9 +234,10 @@ static void make_vmid0(FuzzCase *c)
          * the first 2 * vram_size bytes of the leaf.
          * - If fb_offset is a multiple of 1 GiB, the leaf starts with VRAM.
          * - If fb_offset % GiB is at least 2 * vram_size, packets access only
-         *   addresses below fb_offset. There is no VRAM, so the accesses fault.
-         * - Any other fb_offset is not allowed: a queue would access VRAM
-         *   outside its own part.
+         *   addresses below fb_offset. No VRAM is at these addresses, so the
+         *   accesses fault.
+         * - With any other fb_offset, a queue would access VRAM outside its own
+         *   part. Therefore, align such an fb_offset down to 1 GiB.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

@@ -331,8 +331,9 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
  */
 void fuzz_sdma_oracle_run(FuzzQueue *q);
 /*
- * Store or load at most 8 aligned bytes for a packet. @undef, which fuzz_load()
- * sets, is not 0 if docs/hardware.md leaves one of the bytes undefined.
+ * Store or load at most 8 aligned bytes for a packet. @undef is not 0 if
+ * docs/hardware.md leaves one of these bytes undefined: the caller of
+ * fuzz_store() passes this flag, and fuzz_load() returns it in *@undef.
  */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);
@@ -374,8 +375,7 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take all pending interrupts and record each for its queue. */
 void fuzz_drain_irqs(FuzzCase *c);
 /*
- * Longest wait in microseconds: 20 s times VGPU_TEST_SCALE, see
- * qvgpu_wait_us().
+ * Longest wait in microseconds: two thirds of the longest wait of the qtests.
  */
 #define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 

@@ -9,7 +9,10 @@
 
 /* After this number of cases, campaign() starts the next kind of machine. */
 #define MACHINE_CASES   512
-/* shrink() tries to drop fewer packets than this from a failing case. */
+/*
+ * shrink() tries to drop each of the last MAX_SHRINK - 1 packets of a failing
+ * case.
+ */
 #define MAX_SHRINK      400
 
 static gint64 seconds = 10;

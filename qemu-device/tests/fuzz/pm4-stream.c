@@ -209,9 +209,10 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     /* fuzz_pm4_idle() waits until the device overwrites this value. */
     fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
-     * q->first is in bytes, but the device's pointers are in dwords. Therefore,
-     * q->first is a multiple of 4. The upper bound leaves MiB bytes for the
-     * packets, so that the sum does not overflow.
+     * q->first is in bytes and a multiple of 4, because the device's pointers
+     * are in dwords. q->first is less than UINT64_MAX / 4 - MiB, so that
+     * q->first plus the bytes of the packets (less than 1 MiB) does not
+     * overflow.
      */
     q->first = (fuzz_rnd(r) >> 2) % (UINT64_MAX / 4 - MiB) & ~3ull;
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {

@@ -173,7 +173,7 @@ typedef struct Copy {
     FuzzQueue *q;
     unsigned vmid;
     GHashTable *from;
-    GHashTable *to[2];          /* by destination; [1] is for broadcast only */
+    GHashTable *to[2];          /* one per destination; [1]: broadcast only */
     /*
      * A destination overlaps the source or the other destination. The bytes
      * that the copy writes are then undefined.

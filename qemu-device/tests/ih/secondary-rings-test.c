@@ -185,7 +185,7 @@ static void test_overflow(void)
                         2 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
         g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__RB_OVERFLOW,
                         ==, 0);
-        /* Check the entries from the oldest intact one on. */
+        /* Entries 0 and 1 are overwritten. The driver reads from entry 3 on. */
         for (i = 3; i < ENTRIES + 2; i++) {
             expect_trap_in(&t, n, i % ENTRIES, i);
         }

@@ -193,8 +193,9 @@ static void test_drop(void)
     qvgpu_stop(t.v);
 
     /*
-     * This time, the driver repairs the page and acknowledges the CAM slot
-     * before the resend is due. The queue must continue without the entry.
+     * This time, repair the page and acknowledge the CAM slot before the device
+     * is due to send the dropped entry again. The queue must continue, although
+     * the entry has never arrived.
      */
     irq_start(&t);
     qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64, VA);

@@ -206,7 +206,10 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
 
 /* Layout of a gate: offsets from its start, in dwords. */
 enum {
-    /* Packet that copies a register to GATE_REG, or a NOP if there is none. */
+    /*
+     * Packet that copies a register's value to GATE_REG. If the gate reads no
+     * register, a NOP packet.
+     */
     GATE_COPY = 0,
     /* Packet that jumps to GATE_COPY or, when the gate is open, to GATE_OUT. */
     GATE_CHAIN = 6,
@@ -217,7 +220,7 @@ enum {
      * Therefore, this NOP is as long as the loop, GATE_LOOP_DWORDS.
      */
     GATE_OUT = 16,
-    GATE_REG = 32,              /* value of the register */
+    GATE_REG = 32,              /* receives the value of the register */
 };
 
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,

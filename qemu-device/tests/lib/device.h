@@ -65,8 +65,9 @@ typedef struct QVGPU {
  * Return the longest wait for a condition, in microseconds. This is real time,
  * because engines run in threads of their own. The suites set the environment
  * variable VGPU_TEST_SCALE to the slowness of the host relative to the
- * reference host. The result is 30 s times this value, but at most 120 s. If
- * the variable is not set or is below 1, the result is 60 s.
+ * reference host, 1 or more. The result is 30 s times this value, but at most
+ * 120 s. Without a valid value, for example if a test is started by hand, the
+ * result is 60 s.
  */
 int64_t qvgpu_wait_us(void);
 

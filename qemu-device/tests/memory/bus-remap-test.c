@@ -243,10 +243,10 @@ static QPCIDevice *plug_peer(QVGPU *v)
 
 /*
  * Let the engine access the VRAM of a peer. The engine looks up this VRAM on
- * the bus, and sleeps in the delay that follows the lookup. Meanwhile, unplug
- * the peer: QEMU takes the peer off the bus, and waits for the end of the
- * access. The engine continues when the delay of 0.3 s is over, but not before
- * a thread of the test has emptied the log pipe, after 0.2 s.
+ * the bus, sleeps in the delay of 0.3 s that follows the lookup, and then
+ * writes to QEMU's log. The log is a full pipe, so the engine waits there until
+ * a thread of the test reads the pipe, 0.2 s after the unplug has started. The
+ * unplug: QEMU takes the peer off the bus, and waits for the end of the access.
  *
  * Returns true if the engine then looks up the VRAM again, and faults, because
  * the VRAM has left the bus. Returns false if the peer was still on the bus

@@ -128,9 +128,9 @@ static void amd_enable(Iommu *m, QVGPU *v)
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
      * The table for IOVA_LOST is at IOAPIC, where every table entry reads as 0.
-     * The table is not at HOLE as in vtd_enable(): the read of an entry would
-     * fail, and QEMU's amd-iommu would build an event for its log. To do so,
-     * amd-iommu shifts a value by 64, which is undefined in C.
+     * vtd_enable() uses HOLE instead. Here, a read of a table entry at HOLE
+     * would fail, and QEMU's amd-iommu would then shift a value by 64 to build
+     * an event for its log. This shift is undefined in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));

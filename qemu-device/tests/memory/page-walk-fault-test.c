@@ -220,7 +220,10 @@ static void test_range(void)
     qvgpu_space_map(&w.space, VA - QVGPU_PAGE, page, 10 * QVGPU_PAGE);
     qvgpu_fill(w.v, page, 13, 0, 10 * QVGPU_PAGE);
     page_walk_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
-    /* The new START, @first, is below the ring and the destination. */
+    /*
+     * Set START to @first. The queue's ring and the destination of its copies
+     * are above @first, so the queue still reaches them.
+     */
     qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(PAGE_WALK_VMID),
                   first >> 12);

@@ -227,8 +227,9 @@ static void test_link_down(void)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
     /*
-     * Use the deprecated argument 'start', an address in the hive. The first
-     * address is beyond node 1, the second one is the first byte of node 1.
+     * Use the deprecated argument 'start', the first address in the hive to
+     * which accesses fail. 2 * VRAM is the first address behind node 1, so the
+     * link to node 1 stays up. VRAM is the first address of node 1.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);

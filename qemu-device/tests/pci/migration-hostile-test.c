@@ -148,7 +148,11 @@ static void test_image(void)
  */
 static void test_vmid_mask(void)
 {
-    /* Byte offset of the VMID mask's low byte from the queue mask. */
+    /*
+     * In the saved state, the VMID mask (16 bits, big-endian) follows the queue
+     * mask (8 bytes). This is the offset of the VMID mask's low byte from the
+     * start of the queue mask.
+     */
     enum { AT_VMID_MASK = 9 };
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
     g_autofree char *file = NULL;

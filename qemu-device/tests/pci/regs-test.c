@@ -324,7 +324,7 @@ static void test_clock(void)
     uint64_t t0 = qvgpu_clock(v);
 
     qtest_clock_step(v->qts, 12340);
-    /* The registers keep the old value until the next capture. */
+    /* Neither the time nor a write of 0 (no capture) changes the registers. */
     g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);
     qvgpu_wr(v, RLC_CAPTURE_GPU_CLOCK_COUNT, 0);
     g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);

@@ -53,10 +53,9 @@ static const struct {
 };
 
 /*
- * Cases of INC and DEC. Each case runs with 64 bits and with 32 bits, with the
- * same values. (truths[] cannot have these cases. Most 32-bit runs of truths[]
- * use the upper halves of the 64-bit values, but a 64-bit INC adds one to the
- * lower half, not the upper half.)
+ * Cases of INC and DEC. Each case runs as a 64-bit operation and as a 32-bit
+ * operation, with the same values. These cases are not in truths[], because
+ * most 32-bit runs of truths[] use the upper halves of the 64-bit values.
  */
 static const struct {
     uint32_t op;

@@ -132,9 +132,9 @@ def copy_rows(results: Results) -> Iterable[Row]:
 
 
 def device_rows() -> Iterable[Row]:
-    """Yield the rows on the device that vgpu-kfd-bench measures without a guest. The rows on the
-    device's copies have a reference: the host's memcpy. vgpu-kfd-bench takes samples of the copies
-    and of the memcpy in turn."""
+    """Yield the rows for the device. vgpu-kfd-bench measures these rows, without a guest. The rows
+    for the device's copies have a reference: the host's memcpy. vgpu-kfd-bench takes samples of the
+    copies and of the memcpy in turn."""
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
         ("device-copy-big", "device: copy in VRAM, 2 MiB leaves", 0.9),

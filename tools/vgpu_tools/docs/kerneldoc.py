@@ -54,8 +54,9 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the pages as reStructuredText. A page's key is the name of its room with "-" for "/"; the key of the room
-    "." is "driver". `texts` has the driver's sources by path. Raises Failure if no face has a kernel-doc comment."""
+    """Return a page of reStructuredText for each room (folder) of the driver with faces (headers for other rooms). The
+    key of a page is the room's name with "-" for "/", or "driver" for the room ".". `texts` has the driver's sources by
+    path. Raises Failure if no face has a kernel-doc comment."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:

@@ -166,8 +166,8 @@ class Reader:
         self.case = ""
         self.record = Record("passed", 0, [])
         self.notes: list[str] = []
-        # Why the run has failed outside of a case; "" if it has not: the guest did not come up, its kernel reported an
-        # error after the last case, or the program ended without a plan.
+        # If the run has failed outside of a case, the reason: the guest did not come up, its kernel reported an error
+        # after the last case, or the program ended without a plan. Otherwise "".
         self.error = "the program ended without a plan (1..N)"
 
     def take(self, line: str) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks docs/founding-documents.md. This page compares the driver with the founding documents: the articles from which
-the project began. tests/founding-documents.toml is the list of the documents' names. Each name in this list must have a
-row in a table of the page, except the names below [others]. Everything that a row refers to must exist.
+the project began. tests/founding-documents.toml lists the names of functions, members and steps that occur in the
+documents. Each of these names must have a row in a table of the page, except those in the file's section [others].
+Everything that a row refers to must exist.
 
 `python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. Each DOCUMENT is a file with the text of a
 founding document. It is also an error if a name is in a DOCUMENT, but not in tests/founding-documents.toml.
@@ -46,8 +47,8 @@ KERNEL_LOCKS = {"mmap_lock"}
 NAME = re.compile(r"[A-Za-z]\w*_\w+", re.ASCII)
 DOCUMENT_STRUCT = re.compile(r"struct (\w+)\s*\{([^}]*)\}", re.ASCII)
 DOCUMENT_MEMBER = re.compile(r"(\w+)(?:\[\w+\])?;", re.ASCII)
-# Matches a use of a member through one of these variables. The documents do not define the
-# structures of the variables (DOCUMENT_USES), so that DOCUMENT_STRUCT does not find the members.
+# Matches a use of a member through one of these variables. DOCUMENT_USES has the structures of the
+# variables. The documents do not define these structures, so DOCUMENT_STRUCT finds none of their members.
 DOCUMENT_USE = re.compile(r"\b(svms|prange|cur)(?:->|\.)(\w+)", re.ASCII)
 DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu_res_cursor"}
 

@@ -149,7 +149,7 @@ class Watch:
         guest.wait(DUMP_SECONDS * self.limit.speed.scale())
 
     def failed(self, guest: Watched) -> bool:
-        """Return whether `fail_fast` is True and the guest has printed a failed case."""
+        """Return whether the guest is to be stopped because a case has failed."""
         return self.fail_fast and bool(FAILED.search(guest.output))
 
 

@@ -131,7 +131,8 @@ def suites_for(file: str, of: str) -> list[str]:
 
 
 def key(patch: str, commit: str, of: str) -> str:
-    """Return the key of a verdict in mutants.json: a hash of the patch's text, the commit, and the pass `of`."""
+    """Return the key of a verdict in mutants.json: a hash of the patch's text, the commit, and `of`, the name of the
+    test pass ("basic", "full" or "changed")."""
     return fingerprint.of("mutant", patch, commit, of)
 
 
@@ -383,6 +384,6 @@ def mutants(of: str, names: Sequence[str]) -> int:
 
 
 def _known(store: Store, content: str, verdict: Verdict, commit: str) -> dict[str, Verdict]:
-    """Return the verdicts on a mutant that are not open, by pass."""
+    """Return the verdicts on a mutant, by the name of the test pass. Open verdicts are left out."""
     found = {of: store.of(content, verdict.name, commit, of) for of in PASSES}
     return {of: one for of, one in found.items() if one.state != "open"}

@@ -25,8 +25,8 @@ class Line:
     """A row of the table: a kind of failure.
 
     A round is counted as injected if the last of `injections` fired. vgpu-recover-loop executes `command` during the
-    failure, and prints a reply of names and values. The expected reaction of the driver (a recovery, or for the row
-    "engine broken" giving up) increments the value with the name `counter`.
+    failure, and prints a reply of names and values. `counter` is the name of one of these values: it grows if the
+    driver reacts as expected. (The driver recovers; in the row "engine broken", the driver gives up.)
     """
 
     name: str

@@ -98,7 +98,7 @@ class Outcome:
 
     @property
     def failed(self) -> list[Case]:
-        """The failed cases; skipped cases do not count as failed."""
+        """The failed cases, in the order of the run."""
         return [case for case in self.cases if case.outcome == "failed"]
 
 

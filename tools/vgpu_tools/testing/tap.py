@@ -32,8 +32,8 @@ class Case:
 
 
 def parse(text: str, prefix: str = "") -> list[Case]:
-    """Return the cases of a TAP or KTAP stream. A result that summarises nested results adds a case only if the result
-    is a failure, and no result since the previous such summary is a failure.
+    """Return the cases of a TAP or KTAP stream. A summary of nested results is not a case of its own, with one
+    exception: a failed summary is added as a case if none of the results since the previous summary has failed.
 
     If the number of results differs from the plan, a failed case is added.
     """

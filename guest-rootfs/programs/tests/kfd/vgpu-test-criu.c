@@ -1361,8 +1361,8 @@ static void bad_restore(void)
 		case 13: d.args.priv_data = 64; break;
 		}
 		/*
-		 * If num_devices or num_bos is ~0u, call only RESTORE: restore_once() also opens
-		 * num_devices files and would overflow the device buckets if num_devices is ~0u.
+		 * In these two cases, num_devices or num_bos is ~0u. Do not call restore_once():
+		 * before its call of RESTORE, it writes num_devices device buckets.
 		 */
 		if (i == 1 || i == 2)
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),

@@ -1296,11 +1296,11 @@ static void unloaded(void)
 }
 
 /*
- * Number of rounds of debug_loop() and runtime_loop(); queue_loop() makes a quarter as many. The
- * loops run at the same time, in the threads of chaos(). In queue_loop(), DESTROY_QUEUE waits while
- * the queue is suspended: until debug_loop() resumes the queue or ends the session, or
- * runtime_loop() disables the runtime. The number of rounds is fixed and the wait has no time
- * limit, so a slow machine only makes the case longer.
+ * Number of rounds of debug_loop() and runtime_loop(); queue_loop() runs a quarter as many. The
+ * loops run at the same time, in the threads of chaos(). In queue_loop(), DESTROY_QUEUE waits as
+ * long as the queue is suspended: until debug_loop() resumes the queue or ends the session, or
+ * runtime_loop() disables the runtime. This wait has no time limit, so a slow machine only makes
+ * the case longer.
  */
 
 static int chaos_rounds;

@@ -267,10 +267,7 @@ struct writer {
 
 enum { WORDS = BO_BYTES / 8 };
 
-/*
- * Write to the words of a BO in VRAM, one after the other. The first write stores the value 0, and
- * each further write stores the next higher value.
- */
+/* Write ascending numbers to the words of a BO in VRAM, again and again, until w->stop is set. */
 static void *write_vram(void *arg)
 {
 	volatile uint64_t *words = bo[1].cpu;

@@ -690,10 +690,7 @@ static void render_node(void)
 	prime.handle = handles[0];
 	ERRNO(EPERM, tap_ioctl(vg.gpu[0].fd, DRM_IOCTL_PRIME_HANDLE_TO_FD,
 			       &prime));
-	/*
-	 * Unmap the memory. Then close half of the handles; the end of the process
-	 * closes the others.
-	 */
+	/* The end of the process closes the other handles. */
 	munmap((void *)p, 16 * SIZE);
 	for (i = 0; i < 8; i++)
 		tap_gem_close(vg.gpu[0].fd, handles[i]);

@@ -172,8 +172,9 @@ static void waits_for_job(void)
 }
 
 /*
- * A job accesses the memory of a userptr BO without listing the BO. Catches: MADV_DONTNEED
- * waits for the job; the job accesses the pages after they were freed and used again.
+ * A job accesses the memory of a userptr BO without listing the BO, so the BO has no fence of the
+ * job. MADV_DONTNEED frees the pages without a wait, and the job's access must fault. Catches:
+ * MADV_DONTNEED waits for the job; the job accesses the freed pages, which are in use again.
  */
 static void not_named(void)
 {

@@ -566,11 +566,10 @@ static void many_wait(void)
 }
 
 /*
- * Several elements of a WAIT_EVENTS array may name the same event, here an auto-reset event.
- * Catches: the event's list of waiters has an entry for each of the 65,536 elements of a call,
- * and the interrupt handler walks all these entries; a signal during the call does not satisfy
- * all elements; a signal before the call satisfies more than the first element, which
- * consumes it.
+ * Several elements of a WAIT_EVENTS array may name the same event, here an auto-reset event. A
+ * signal during the call satisfies all these elements. A signal before the call satisfies only the
+ * first of them. Catches: the driver violates one of these rules; the event's list of waiters has
+ * an entry for each of the 65,536 elements of a call, and the interrupt handler walks all entries.
  */
 static void many_names(void)
 {

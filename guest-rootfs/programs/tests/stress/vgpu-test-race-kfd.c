@@ -420,10 +420,10 @@ static void set_up(void)
 	r = user_create();
 	if (r == -EADDRINUSE) {
 		/*
-		 * A queue of the previous round has faulted at this address. The driver handled
-		 * the fault late, when the new memory was already mapped at this address, perhaps
-		 * between the allocation of the BO and its mapping. As in amdkfd, this created an
-		 * SVM range for the new memory. Use other memory.
+		 * A queue of the previous round has faulted at this address. The driver served this
+		 * fault late: after anonymous() had mapped new memory at the address, and perhaps
+		 * only after user_create() had allocated the BO. The service of a fault creates an
+		 * SVM range, as in amdkfd. A BO cannot be mapped there, so use other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();

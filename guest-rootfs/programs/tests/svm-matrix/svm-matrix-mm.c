@@ -79,10 +79,9 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * Let mx.piece be the moved pieces again: after the return, the caller checks mx.piece.
-	 * If a piece is shared memory, mx_gpu_write(3) also changed the contents of the moved
-	 * piece. The caller expects the new contents, because the piece at the old address and
-	 * the moved piece have the same mx_piece.want.
+	 * Let mx.piece be the moved pieces again, because the caller checks mx.piece after the
+	 * return. A moved piece and the piece at its old address share mx_piece.want. If they are
+	 * also the same shared memory, mx_gpu_write(3) has changed the contents of both.
 	 */
 	swap_pieces(old);
 	mx_each(pc)

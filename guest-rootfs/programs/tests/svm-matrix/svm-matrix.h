@@ -19,7 +19,7 @@
 #define MX_QUEUES	4
 
 /* Properties of a kind of memory. An action requires or forbids some of them in a kind. */
-#define MX_MMAP		0x001	/* mappings of this memory alone: may be moved and split */
+#define MX_MMAP		0x001	/* whole mappings, which may be moved and split */
 #define MX_PRIVATE	0x002
 #define MX_SHARED	0x004
 #define MX_MOVES	0x008	/* all pages can be in VRAM */

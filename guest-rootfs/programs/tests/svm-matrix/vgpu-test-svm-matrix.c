@@ -149,9 +149,9 @@ static int meetings(const struct choice *c, bool note)
 }
 
 /*
- * used[d][i] is the number of chosen cases that have value i of list d. In the list USERS
- * (d == USERS), each case counts mx_users.cost times. worth() prefers values with a small number,
- * so expensive users are chosen less often.
+ * used[d][i] is the number of chosen cases that have value i of dimension d of the matrix. worth()
+ * prefers values with a small number. In the dimension USERS, each chosen case adds mx_users.cost,
+ * so that expensive users are chosen less often.
  */
 static int used[DIMENSIONS][MAX_VALUES];
 

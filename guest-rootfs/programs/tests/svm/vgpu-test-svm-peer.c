@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program lets GPUs use, in place, shared memory that is in another GPU's VRAM. Catches:
- * memory migrates although the GPU can reach it; the address of the peer's VRAM is wrong; a
- * page table entry for a peer's VRAM stays although the memory was moved or unmapped, a write
- * after a fork replaced a page, or the peer was unplugged; bytes are lost.
+ * memory migrates although the GPU can reach it; the address of the peer's VRAM is wrong; bytes
+ * are lost. Catches also: a page table entry for a peer's VRAM stays valid after the memory was
+ * moved or unmapped, after a write has replaced a page that is shared since a fork, or after the
+ * peer was unplugged.
  *
  * The program runs on GPUs of one hive, where the memory stays in place. It also runs on GPUs
  * without peer access. There the memory moves through system memory and must keep its contents.
@@ -176,8 +177,8 @@ static void all_to_all(int xnack)
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
 			/*
-			 * Let GPU i write the data that the next round reads. GPU i is a peer
-			 * of GPU k, unless round + 1 is a multiple of the number of GPUs.
+			 * p[k] is in the VRAM of GPU k. Let GPU i write the data that the next
+			 * round reads. (In some rounds, GPU i is GPU k itself.)
 			 */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
@@ -216,8 +217,9 @@ static void by_fault(void)
 	for (i = 0; i < 4; i++) {
 		/*
 		 * These calls remove the GPUs' page table entries. The second call does not make
-		 * the CPU's entries of pages in VRAM writable again. So GPU 1 can map these
-		 * pages only for reading, and its write below migrates them.
+		 * the CPU's entries of pages in VRAM writable again, and a GPU may map a page for
+		 * writing only if the CPU's entry is writable. So GPU 1 can read the pages in
+		 * place, but its write below migrates them.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");

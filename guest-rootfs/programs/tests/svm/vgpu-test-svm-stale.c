@@ -182,7 +182,8 @@ static void run_queue(const struct vg_queue *q, bool on)
 }
 
 /*
- * Wait until the copy on @q is done. The driver serves the fault of this copy last. No fault may be
+ * Wait until the copy on @q is done. The driver serves faults in the order of arrival, and the
+ * fault of this copy after all others, so after this wait all faults are served. None may be
  * denied.
  */
 static void served(struct vg_queue *q, uint32_t seq)
@@ -213,10 +214,10 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 
 /*
  * Make the faults of three jobs wait, in the order "stalled", "late", "other". Change the
- * memory at @p before the fault of job "late" is served. From taker_go() to the end of the
- * taker thread, this function must not need mmap_lock, because the driver's worker holds it until
- * the file system replies, and the reply needs tap_step(). So this function must neither allocate
- * memory nor access a page for the first time.
+ * memory at @p before the fault of job "late" is served. The driver's worker holds mmap_lock until
+ * with_server() replies for the file system, and with_server() replies only after tap_step(). So
+ * from taker_go() to the end of the taker thread, this function must not need mmap_lock: it must
+ * neither allocate memory nor access a page for the first time.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
