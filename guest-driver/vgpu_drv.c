@@ -96,8 +96,9 @@ err_reset:
  * points of files and mappings check drm_dev_enter() or vgpu_mman.ready. The main steps, in
  * order:
  *
- *	vgpu_reset_stop()	no recovery starts any more. The CPU executes failed jobs of copies,
- *				fills and page-table writes; other failed jobs end with an error
+ *	vgpu_reset_stop()	no recovery starts any more. If SDMA fails to copy, to fill or to
+ *				write page tables, the CPU does the work of this job; other failed
+ *				jobs end with an error
  *	kfd_device_fini()	processes lose the GPU, SVM pages leave VRAM
  *	drm_dev_unplug()	waits for ioctls and page faults in flight
  *	vgpu_hw_fini()		no DMA and no interrupt afterwards
@@ -196,8 +197,8 @@ module_init(vgpu_module_init);
  * - kfd_process_free_notifier()
  *
  * Neither callback sleeps before it returns, but both may be preempted. synchronize_rcu() does
- * not wait for a preempted task; synchronize_rcu_tasks() does. (A kernel with preemption has
- * RCU tasks if it has ftrace, kprobes or BPF.)
+ * not wait for a preempted task; synchronize_rcu_tasks() does, if the kernel has RCU tasks. (A
+ * kernel with preemption has RCU tasks if it has ftrace, kprobes or BPF.)
  */
 static void __exit vgpu_module_exit(void)
 {

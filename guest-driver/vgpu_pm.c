@@ -156,7 +156,7 @@ const struct dev_pm_ops vgpu_pm_ops = {
 
 /**
  * vgpu_pm_init() - allocate vgpu_device.pm, and register the PM notifier
- * @vdev: device; everything else is initialised
+ * @vdev: device; all its other parts are initialised
  *
  * Return: 0, -ENOMEM or the error of register_pm_notifier().
  */

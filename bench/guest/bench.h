@@ -53,10 +53,11 @@ void bench_evict(struct bench *b);
 void bench_tables(void);
 /* Measure KFD's calls. The function destroys @b->queue and creates it again. */
 void bench_kfd(struct bench *b);
-/* Measure mappings on several GPUs. If the guest has one GPU, end the program. */
+/* Measure mappings on several GPUs. With one GPU, end the program with an error. */
 void bench_peers(struct bench *b);
-/* The caller of bench_crowd() and bench_svm_bare() has not opened KFD. */
+/* Measure many processes with queues at once. The caller has not opened KFD. */
 void bench_crowd(void);
+/* Measure munmap in a process without KFD. The caller has not opened KFD. */
 void bench_svm_bare(void);
 /* Measure shared virtual memory of 1 GiB. The guest needs more memory than the default size. */
 void bench_svm(struct bench *b);

@@ -192,7 +192,7 @@ static void bench_queues(struct bench *b)
 }
 
 /**
- * struct ping - events with which two threads wake each other in turn
+ * struct ping - means by which two threads wake each other in turn: KFD events, then eventfds
  * @vg: the open KFD
  * @event: IDs of the KFD events, one for each direction
  * @fd: eventfds, one for each direction

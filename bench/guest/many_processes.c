@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The part "crowd" of vgpu-bench: many processes at once, each with several queues of both types.
+ * The part "crowd" of vgpu-bench: many processes at once, each with several compute queues. Some
+ * processes have SDMA queues, too.
  *
  * All processes open KFD and wait at a gate. After the gate opens, each process creates
  * its queues, emits a fence on all of them ROUNDS times, and destroys them.

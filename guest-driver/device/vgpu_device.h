@@ -3,12 +3,12 @@
  * struct vgpu_device: the DRM device, and pointers to the state of the driver's parts. The
  * source of each part is in a folder of its own, except suspend and resume (vgpu_pm.c).
  *
- * vgpu_pci_probe() initialises the folders from hw/ up to kfd/. The init function of a
- * folder allocates its structure with drmm_kzalloc() before it registers a drmm action that
- * uses the structure. The release of the DRM device proceeds in reverse order, so the action
- * runs before the memory is freed. A folder calls only folders below it: kfd, drm -> svm ->
- * process -> vm -> mm -> hw. A lower folder calls an upper one (interrupts, moves, faults)
- * through handlers that the upper folder registered.
+ * vgpu_pci_probe() initialises the parts in the order of their folders, from hw/ up to kfd/. The
+ * init function of a part, except of kfd/, allocates its structure with drmm_kzalloc() before it
+ * registers a drmm action that uses the structure. The release of the DRM device proceeds in
+ * reverse order, so the action runs before the memory is freed. A folder calls only folders below
+ * it: kfd, drm -> svm -> process -> vm -> mm -> hw. A lower folder calls an upper one (interrupts,
+ * moves, faults) through handlers that the upper folder registered.
  */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H

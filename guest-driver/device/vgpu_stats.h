@@ -7,12 +7,12 @@
 #define VGPU_STATS_H
 
 enum vgpu_counter {
-	VGPU_STAT_FAULTS_RETRY,		/* retry faults, without IH entries that repeat a fault */
+	VGPU_STAT_FAULTS_RETRY,		/* retry faults; IH entries that repeat one do not count */
 	VGPU_STAT_FAULTS_NORETRY,	/* no-retry faults from the IH ring */
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that cannot be repaired; they stop queues */
 	VGPU_STAT_CAM_ACKS,
 	VGPU_STAT_CAM_STALLS,		/* queue evictions because faults kept the CAM full */
-	VGPU_STAT_INVALIDATIONS,	/* TLB flushes by CPU or job, counted per VMID and hub */
+	VGPU_STAT_INVALIDATIONS,	/* TLB flushes by CPU or job: one per VMID and hub */
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */

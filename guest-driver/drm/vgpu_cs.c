@@ -99,10 +99,10 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 
 /*
  * If an earlier job of the file may be running, wait for clears and copies of the BOs. The earlier
- * job uses the same page tables. So it can access the BOs' memory as soon as
- * vgpu_vm_update_moved() has written the page-table entries of the BOs, but must not access memory
- * that is still to be cleared or copied. The new job itself does not need this wait, since it
- * depends on the KERNEL fences.
+ * job uses the same page tables, so it can access the BOs' memory as soon as
+ * vgpu_vm_update_moved() has written the page-table entries of the BOs. By then the memory must
+ * have been cleared or copied. The new job itself does not need this wait, since it depends on the
+ * KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -306,10 +306,10 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * If VRAM has no room, try again with a new ticket and with cs_place_no_evict(), which uses
-	 * GTT for BOs that find no room. The old ticket may be unusable: TTM 6.12 may report a lack
-	 * of room when the reservation of a BO failed with -EDEADLK, and after -EDEADLK a ticket
-	 * cannot be used.
+	 * If VRAM has no room, try again with cs_place_no_evict(), which uses GTT for BOs that find
+	 * no room. The second cs_reserve() starts with a new ticket, because the old one may be
+	 * unusable: TTM 6.12 may report a lack of room when the reservation of a BO failed with
+	 * -EDEADLK, and after -EDEADLK a ticket cannot be used.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)
@@ -324,8 +324,8 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 		ret = cs_sync(cs);
 	if (!ret) {
 		/*
-		 * Hold the locks until cs_push(), because notifiers and moves wait only for jobs
-		 * that have been pushed.
+		 * Hold the locks from the checks to the end of cs_push(), to keep notifiers and
+		 * moves out: they wait only for jobs that have been pushed, so not for this job.
 		 */
 		mutex_lock(notifier_lock);
 		mutex_lock(&vm->push_lock);

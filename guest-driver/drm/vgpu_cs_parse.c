@@ -21,7 +21,7 @@
 #define CS_MAX_CHUNK_BYTES	SZ_1M
 /* Largest value of the size field of the INDIRECT packet. */
 #define CS_MAX_IB_DWORDS	0xfffffu
-/* The real chip's engine ignores the low bits of an IB's address. */
+/* The driver clears the low bits of an IB's address. The real chip's engine ignores them. */
 #define CS_IB_ADDR_MASK		(~0x1full)
 
 static int cs_copy_chunk(struct vgpu_cs_chunk *chunk, u64 user)
@@ -329,7 +329,7 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * Return: 0; -EINVAL for invalid arguments, an unknown BO of the user fence, or an unknown syncobj
  * to signal; -ENOENT for an unknown BO in a list, an unknown BO list, or an unknown syncobj to wait
  * for; -EFAULT; -ENOMEM; -ERESTARTSYS; -ETIME if user space did not submit a timeline point within
- * five seconds; the error of the last job of the ring, or of a ring that a dependency names.
+ * five seconds; the error of the last job of the ring that the IBs or a dependency name.
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

@@ -224,7 +224,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	if (found < 0) {
 		left = found;
 	} else if (found < n) {
-		/* wait_find() returned NULL for the job users[found], so this job is done. */
+		/* wait_find_all() stopped at users[found], so this job is done. */
 		first = found;
 	} else {
 		found = vgpu_wait_unique(fences, index, n);
@@ -321,8 +321,8 @@ static int fence_to_syncobj(struct drm_file *file, struct dma_fence *fence,
  * @data: union drm_amdgpu_fence_to_handle
  * @file: file of the context
  *
- * Return: 0; -EINVAL for an unknown context, ring, job number or kind of handle; the error of
- * the ring's last job, even if @data names an earlier job; -EMFILE, -ENOMEM.
+ * Return: 0; -EINVAL for an unknown context, ring, job number or kind of handle; the error of the
+ * ring's last job, even if @data names an earlier job (see vgpu_ctx_ring()); -EMFILE, -ENOMEM.
  */
 int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
 			       struct drm_file *file)

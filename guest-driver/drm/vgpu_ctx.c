@@ -22,7 +22,7 @@
 #include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
-/* First id that is not used. As in amdgpu, contexts have ids 1 to 4095. */
+/* Exclusive end of the range of ids. As in amdgpu, contexts have ids 1 to 4095. */
 #define CTX_ID_END	4096
 
 static u64 ctx_resets(struct vgpu_device *vdev)
@@ -95,8 +95,9 @@ static void ctx_free(struct kref *ref)
  * @ctx: context
  *
  * The drop of the last reference waits until all jobs of the context have started. A fatal signal
- * ends the wait. If the process exits, the wait ends after one second for each ring. A job that has
- * not started by then does not run: it ends with -ESRCH after its dependencies have signalled.
+ * ends the wait. If the process exits, the wait takes at most one second for each ring. A job that
+ * has not started when the wait ends does not run: it ends with -ESRCH after its dependencies have
+ * signalled.
  *
  * Context: sleeps.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declares the functions and data of the render node that probe, remove and system suspend
- * use. Functions are documented where they are defined.
+ * Declares functions and data of the render node for the driver's module init, probe, remove and
+ * system suspend. Functions are documented where they are defined.
  */
 #ifndef VGPU_DRM_H
 #define VGPU_DRM_H

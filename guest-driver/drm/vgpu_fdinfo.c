@@ -27,7 +27,7 @@
 
 /**
  * struct fdinfo_region - memory of one kind
- * @name: name in the keys
+ * @name: name of the region in the keys of the fdinfo text
  * @stats: private and shared count the BOs whose domains prefer this region. resident and active
  *         count the BOs that are placed in this region now
  */

@@ -124,7 +124,8 @@ int vgpu_file_vm(struct vgpu_file *vf)
 
 /*
  * Implements kfd_render_ops.acquire for the KFD process with @pasid. From then on the file cannot
- * submit jobs, even after the process has ended. After that another process may acquire the file.
+ * submit jobs, even after the process has ended. After the end of the process, another process may
+ * acquire the file.
  */
 static int file_acquire(struct drm_file *file, u16 pasid)
 {

@@ -47,8 +47,8 @@ static void vgpu_info_memory(struct vgpu_device *vdev,
 }
 
 /*
- * The uAPI's cu_bitmap has only 4 shader engines. Like amdgpu, report engines 4 to 7 as second
- * arrays of engines 0 to 3.
+ * The uAPI's cu_bitmap has only 4 shader engines. Like amdgpu, report engines 4 to 7 in its
+ * elements for the second shader arrays of engines 0 to 3.
  */
 static void vgpu_info_dev_shaders(struct drm_amdgpu_info_device *info)
 {
@@ -137,7 +137,10 @@ static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 	return vgpu_info_reply(args, &none, sizeof(none));
 }
 
-/* Describe SDMA 4.4, with the rings of the engines whose recovery has not failed. */
+/*
+ * Reply to HW_IP_INFO. For DMA, describe SDMA 4.4, with the rings of the engines whose recovery has
+ * not failed. For other IPs, reply zeros.
+ */
 static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 			   const struct drm_amdgpu_info *args)
 {

@@ -434,9 +434,9 @@ void vgpu_sched_vm_gone(struct vgpu_vm *vm)
  * vgpu_sched_wait_vm() - wait until no job of an address space is on an engine
  * @vm: address space of the render node; the device has been unplugged
  *
- * job_prepare() claims the VMID before job_submit() tests whether the device is
- * unplugged, so the fences of the VMID cover all jobs that reach an engine. Jobs that
- * still wait for dependencies are not waited for.
+ * A job reaches an engine only if job_submit() found the device not unplugged. Before that,
+ * job_prepare() claimed the VMID for the job, so the fences of the VMID cover all such jobs. Jobs
+ * that still wait for dependencies are not waited for.
  *
  * Context: takes sched.vmid_lock and sleeps, does not allocate: MMU notifiers and
  * reclaim may call it.
@@ -503,7 +503,7 @@ static const struct vgpu_mm_handle_ops handle_ops = {
 
 /**
  * vgpu_sched_init() - initialise VMIDs and the fault handler of jobs
- * @vdev: device; its engines work
+ * @vdev: device; its engines have been started
  *
  * Context: probe. Sleeps.
  *

@@ -215,8 +215,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  *
  * Does not log that entries differ: a system sleep may lose VRAM with the table, so after a
  * sleep a difference is no error. vgpu_gart_restore() logs the number of entries that differ.
- * Entries may be bound and unbound concurrently. The device uses the table after
- * vgpu_gart_flush().
+ * Entries may be bound and unbound concurrently. The caller flushes afterwards, by
+ * vgpu_gart_flush() or vgpu_gart_try_flush(), so that the device uses the table.
  *
  * Context: sleeps.
  *
@@ -312,15 +312,14 @@ void vgpu_gart_close_windows(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
 
 /**
- * vgpu_gart_note() - store an entry of a window that the CPU writes in place of an engine
+ * vgpu_gart_note() - copy an entry of a window to the shadow (vgpu_gart.shadow)
  * @vdev: device
  * @entry: address of the entry, in the CPU mapping of VRAM
  * @pte: the entry
  *
- * Called for each page-table entry in the packets of a job that the CPU executes. If the entry
- * belongs to a window, the function stores it in the shadow. The CPU translates the addresses in
- * later packets of the job through the shadow, since a reset may meanwhile destroy the table in
- * VRAM. Entries outside of the windows are ignored.
+ * Called for each page-table entry in the packets of a job that the CPU executes in place of an
+ * engine. The CPU translates the addresses in later packets of the job through the shadow, since a
+ * reset may meanwhile destroy the table in VRAM. Entries outside of the windows are ignored.
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
@@ -344,8 +343,8 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 /*
  * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. A shorter
  * run is written by a WRITE packet, with 2 dwords for each entry. A PTEPDE packet may split a
- * WRITE packet in two, which adds a WRITE header. From this length on, PTEPDE and the added
- * header together take no more dwords than the entries in a WRITE packet.
+ * WRITE packet in two, which adds a WRITE header. From this length n on, the PTEPDE packet and the
+ * added header together take at most 2 * n dwords.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 
@@ -360,7 +359,8 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
  * @addrs: bus address of each page, page aligned
  * @bound: receives the number of entries that fitted into @room
  *
- * The job uses the new entries after the packets of vgpu_gart_emit_flush_tlb().
+ * The caller next emits the packets of vgpu_gart_emit_flush_tlb(). Packets of the job after these
+ * use the new entries.
  *
  * Return: the number of dwords written.
  */
@@ -421,8 +421,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
  * @engine: engine of the job, 0 to VGPU_NUM_SDMA - 1
  * @dw: buffer for VGPU_GART_FLUSH_TLB_DWORDS dwords
  *
- * Later packets of the job translate through the window's entries that the job has written
- * (vgpu_gart_emit_bind()).
+ * Earlier packets of the job have written entries of a transfer window (vgpu_gart_emit_bind()).
+ * Later packets of the job translate through these entries.
  *
  * Return: the number of dwords written.
  */

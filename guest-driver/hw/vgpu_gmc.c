@@ -164,7 +164,7 @@ static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 
 /*
  * hub_set_inv_range() requires that the number of pages is a power of two and that the range starts
- * at a multiple of its size. Here the ranges are the GTT windows.
+ * at a multiple of its size. hub_init_invalidation() passes the GTT windows as ranges.
  */
 static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
 static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));

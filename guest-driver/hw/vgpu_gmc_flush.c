@@ -18,8 +18,8 @@
 #include "vgpu_hw_trace.h"
 
 /*
- * The CPU's invalidation engines are not used by jobs or by the CP. None of the CPU's
- * invalidation engines is VGPU_INV_ENGINE_GATE, whose range register serves as the gate.
+ * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs, the CP or the gate.
+ * The range register of VGPU_INV_ENGINE_GATE serves as the gate (VGPU_GATE_REG).
  */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
@@ -216,12 +216,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
  *
  * Return:
- * * 0: the device acknowledged, or the device was reset or given up during this call
- * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted (before
- *   vgpu_reset_start() and after vgpu_reset_stop()). The failure is logged. The device is being
- *   started, suspended, resumed, removed or shut down
- * * -ETIMEDOUT, without a wait: the device had been given up before this call. Its engines have
- *   stopped, so none uses a stale translation
+ * * 0: the device acknowledged, or was reset during this call, or was given up during this call
+ * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted, because the
+ *   device is being started, suspended, resumed, removed or shut down (before vgpu_reset_start() or
+ *   after vgpu_reset_stop()). The failure is logged
+ * * -ETIMEDOUT, without a wait: the device had already been given up before this call. Its engines
+ *   have stopped, so none uses a stale translation
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

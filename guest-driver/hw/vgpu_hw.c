@@ -36,7 +36,7 @@ static int hw_map(struct vgpu_device *vdev)
 	return 0;
 }
 
-/* Accept only the model, because the driver has never run on a real card. */
+/* Accept only QEMU's device model, because the driver has never run on a real card. */
 static int hw_identify(struct vgpu_device *vdev)
 {
 	u32 magic = vgpu_rreg(vdev, VGPU_MAGIC);
@@ -103,7 +103,8 @@ bool vgpu_hw_present(struct vgpu_device *vdev)
  *
  * On success VMID 0, interrupts and the kernel's SDMA rings work.
  *
- * Return: 0 or a negative errno; -ENODEV if the device is not the model.
+ * Return: 0 or a negative errno; -ENODEV if the device is not QEMU's device model, or is a version
+ * of the model that the driver does not support.
  */
 int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 {

@@ -75,7 +75,7 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
  * Engines 0 to 2 are left out, because firmware uses them on the chip.
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
-/* Number of the invalidation engine that the CP uses. */
+/* Invalidation engine that is left to the CP, on both hubs. */
 #define VGPU_INV_ENGINE_CP	3
 
 /*
@@ -109,7 +109,7 @@ struct vgpu_iv_slot {
 /**
  * struct vgpu_ih - interrupt ring 0
  * @lock: protects @slots; taken in hard interrupt context
- * @poll_lock: held from vgpu_ih_hold() to vgpu_ih_release(), so also during vgpu_ih_poll()
+ * @poll_lock: held from vgpu_ih_hold() to vgpu_ih_release(); vgpu_ih_poll() calls both
  * @slots: handlers; a slot is free if its fn is NULL
  * @ring: memory of the ring, coherent
  * @wptr_wb: memory to which the device writes its write pointer
@@ -134,8 +134,8 @@ struct vgpu_ih {
 /**
  * struct vgpu_gart - the flat page table of VMID 0
  * @start: MC address of the first page
- * @pages: number of the entries of the transfer windows and of the entries for mm/, together.
- *         The entries after them map memory of hw/, for instance the kernel's rings
+ * @pages: number of the entries in front of those that map memory of hw/, for instance the kernel's
+ *         rings. First come the entries of the transfer windows, then the entries for mm/
  * @total: number of all entries
  * @windows: number of entries of the transfer windows, which come first in the table; jobs
  *           write these entries

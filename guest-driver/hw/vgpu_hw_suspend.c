@@ -29,9 +29,10 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  * vgpu_hw_resume() - start the hardware again, except its engines
  * @vdev: device; its PCI configuration has been restored
  *
- * If the content of VRAM was lost, or another kernel has used VRAM, the function zeroes the
- * VRAM below the GART's table. The table itself is always written again, from its shadow; only
- * the entries of the transfer windows are made invalid instead.
+ * If the content of VRAM was lost, or another kernel has used VRAM (the kernel that loaded the
+ * hibernation image), the function zeroes the VRAM below the GART's table. In every case the
+ * function makes the entries of the transfer windows invalid, and writes the other entries of the
+ * table again, from the table's shadow.
  *
  * Return: 0, or -ENODEV if the device does not come back.
  */

@@ -167,7 +167,10 @@ static void ih_dispatch(struct vgpu_device *vdev,
 	for (i = 0; i < ARRAY_SIZE(ih->slots); i++) {
 		struct vgpu_iv_slot slot;
 
-		/* Call the handler without the lock, because handlers take other locks. */
+		/*
+		 * Copy the slot, so that the handler is called after the lock is dropped: handlers
+		 * take other locks.
+		 */
 		spin_lock(&ih->lock);
 		slot = ih->slots[i];
 		spin_unlock(&ih->lock);

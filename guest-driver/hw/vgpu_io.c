@@ -110,8 +110,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg_sync);
  * vgpu_io_map_begin() - start to insert pages of a BAR into CPU page tables
  * @token: receives the token for vgpu_io_map_end()
  *
- * Context: fault handler. The caller tests vgpu_io_map_is_closed() next. Whatever the result, the
- * caller then calls vgpu_io_map_end(), and before that waits for no fence, lock or engine.
+ * Context: fault handler. The caller next tests vgpu_io_map_is_closed(), that is, whether the
+ * device is being reset. Whatever the result, the caller must call vgpu_io_map_end() at the end.
+ * Until this call, the caller waits for no fence, lock or engine.
  */
 void vgpu_io_map_begin(int *token)
 	__acquires(vgpu_io_map)

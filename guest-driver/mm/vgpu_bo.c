@@ -244,9 +244,9 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
  * @p: parameters
  * @out: receives the BO, with one reference
  *
- * Memory that user space can map (ttm_bo_type_device), and memory requested with
- * VRAM_CLEARED, reads as zero after the fences of usage KERNEL in the BO's reservation
- * have signalled. The function may evict other BOs.
+ * After the fences of usage KERNEL in the BO's reservation have signalled, the memory reads as
+ * zero if user space can map it (ttm_bo_type_device), or if it is VRAM and @p requests
+ * VRAM_CLEARED. The function may evict other BOs.
  *
  * Context: may sleep; no reservation is held, except that of @p->import.
  *

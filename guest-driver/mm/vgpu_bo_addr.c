@@ -76,8 +76,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kunmap);
  * @offset: offset of the byte in the BO
  * @is_io: receives whether the address is I/O memory
  *
- * Creates no mapping: the address is valid up to the end of its page, and until the BO moves.
- * Does not wait for moves.
+ * Creates no mapping. The address may be used for bytes up to the end of the page, and only until
+ * the BO moves. Does not wait for moves.
  *
  * Return: the address, or ERR_PTR(-EINVAL).
  */

@@ -38,7 +38,7 @@ int vgpu_bo_set_add(struct vgpu_bo_set *set, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_set_free() - drop all references of a set and free it
+ * vgpu_bo_set_free() - drop all references of a set, and free the set's array
  * @set: set; the caller holds no reservation
  */
 void vgpu_bo_set_free(struct vgpu_bo_set *set)

@@ -152,8 +152,8 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
 /**
  * struct copy_op - a copy between two resources
  * @vdev: device
- * @resv: reservation whose fences the copy depends on
- * @used: BO whose users the copy depends on, or NULL
+ * @resv: reservation; if @used is NULL, the copy depends on the fences of usage KERNEL in @resv
+ * @used: BO if the copy depends on all users of the BO (see vgpu_copy_job_after_users()), or NULL
  * @sys: DMA addresses of the side that is accessed through a window
  * @pages: pages of the destination if it is in GTT, else NULL
  * @queue: queue of the operation's jobs; its value is also the number of the engine
@@ -331,7 +331,8 @@ static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 
 /*
  * Returns the number of fill packets in the next job of a clear. *@bytes receives the length
- * of the part of @cur that the job handles, including the runs that need no fill.
+ * of the part of @cur that the job handles. If @skip is true, this length includes memory that
+ * needs no fill, because it is known to be clear.
  */
 static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 				u64 *bytes)
@@ -385,9 +386,9 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
  * @resv: reservation, held, of the BO to which @res belongs
  * @res: resource in VRAM
  * @fresh: true if @res was just allocated. The fills then run after the fences of usage KERNEL
- *         in @resv, and the function leaves out blocks that are known to be clear. @fresh is
- *         false after the last reference to the BO was dropped. The fills then run after all
- *         fences in @resv, because jobs may still write to @res
+ *         in @resv, and the function leaves out blocks that are known to be clear. False if the
+ *         BO has no references any more, and @res is wiped before it is freed. The fills then run
+ *         after all fences in @resv, because jobs may still write to @res
  *
  * Context: may allocate; takes copy_lock. If the function fails, it waits for the jobs that it has
  * pushed; otherwise it does not wait.
@@ -425,8 +426,9 @@ static bool pair_copies(dma_addr_t sys)
 }
 
 /*
- * Returns the length of the run of pairs that starts at pair @i: pairs that are adjacent in
- * VRAM, and of which either all or none are copied.
+ * Returns the number of pairs in the run that starts at pair @i. The pairs of a run are adjacent in
+ * VRAM, and pair_copies() is the same for all of them. A pair that is left out (DMA_MAPPING_ERROR)
+ * ends the run.
  */
 static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 			      unsigned long i, unsigned long npages)
@@ -472,8 +474,8 @@ static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 }
 
 /*
- * Emit GART entries, from GART page @page on, for the pairs that are copied. Returns the number
- * of entries.
+ * Emit GART entries, from GART page @page on, for the system pages of the pairs that are copied
+ * (see pair_copies()). Returns the number of entries.
  */
 static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
 		      const dma_addr_t *sys, unsigned long npages)
@@ -495,7 +497,10 @@ static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
 	return sum;
 }
 
-/* Handle @npages pairs (see pair_copies()), at most JOB_PAGES, by one job. */
+/*
+ * Copy @npages pairs (see pair_copies()) by one job; @npages is at most JOB_PAGES. If @to_vram is
+ * true, also clear the VRAM pages that have no page in system memory.
+ */
 static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
 		       const dma_addr_t *sys, const u64 *vram,
 		       unsigned long npages, struct dma_fence **fence)

@@ -14,10 +14,13 @@
  *
  * The fence of an operation is the scheduler's fence of its last job. The fence signals without
  * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
- * signals with an error: -ECANCELED if VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and
- * the next move do not check the fence's error, and jobs that depend on the fence cannot check it.
- * So if a job of a BO's move to system memory fails, the destination of the job is cleared before
- * the fence signals.
+ * signals with an error: -ECANCELED if VRAM was lost. If the CPU could not execute the job in place
+ * of the engine, the error is -ETIME after repeated failures of the engine in the job, and -ENODEV
+ * after the engine was given up.
+ *
+ * CPU faults, importers and the next move do not check the fence's error, and jobs that depend on
+ * the fence cannot check it. So if a job of a BO's move to system memory fails, the destination of
+ * the job is cleared before the fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -60,9 +63,10 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit the job to the ring. A void job (see copy_is_void()) is submitted as a NOP instead of
- * being left out. The fence of an operation's last job stands for the whole operation, so this
- * fence must not signal while earlier jobs of the operation are still in the ring.
+ * Submit the job to the ring. If the job is void (see copy_is_void()), submit a NOP instead, and
+ * wait for the NOP. The NOP is done after the operation's earlier jobs in the ring. So the fence of
+ * the operation's last job, which stands for the whole operation, does not signal before these
+ * jobs.
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -396,11 +400,12 @@ err:
  * vgpu_copy_start() - accept copies and clears
  * @vdev: device
  *
- * Pushes one job to each queue, so that drm_sched spreads the render node's entities evenly over
- * the schedulers. For a new entity drm_sched selects the scheduler with the lowest sum of entities
- * and unfinished jobs. An entity is counted only after its first job. Without the jobs of this
- * function, drm_sched would not count a copy queue before the first copy in this queue. The queue's
- * scheduler could then get more entities than the other scheduler.
+ * Pushes one job to each copy queue, so that drm_sched spreads the render node's entities evenly
+ * over the schedulers. For a new entity drm_sched selects the scheduler with the lowest sum of
+ * entities and unfinished jobs. An entity is counted only after its first job. Each copy queue is
+ * an entity, too, and always uses the same scheduler. Without the jobs of this function, drm_sched
+ * would not count a copy queue before the first copy in this queue. The queue's scheduler could
+ * then get more entities than the other scheduler.
  *
  * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
  * vgpu_copy_stop() in either case.

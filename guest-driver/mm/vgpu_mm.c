@@ -26,7 +26,7 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 	drain_workqueue(mman->bdev.wq);
 	/*
 	 * Stop the workers of drm_sched: a worker that has freed the last job may still be about to
-	 * wake copy_idle.
+	 * wake copy_idle. copy_idle is in the memory manager, which is freed after this function.
 	 */
 	vgpu_sdma_sched_pause(vdev);
 	vgpu_copy_fini(vdev);
@@ -136,8 +136,8 @@ struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
  * vgpu_mm_notifier_lock() - get the mutex that MMU notifiers take
  * @vdev: device
  *
- * A thread that holds the mutex neither allocates nor waits for reclaim. The mutex may be
- * taken with reservations held, not the other way round.
+ * A thread that holds the mutex neither allocates nor waits for reclaim, and takes no reservation.
+ * The mutex may be taken with reservations held.
  *
  * Return: the mutex; while it is held, a result of vgpu_userptr_valid() stays correct.
  */
@@ -147,7 +147,7 @@ struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_set_vm_ops() - set the functions of vm/
+ * vgpu_mm_set_vm_ops() - set the functions of vm/ that mm/ calls
  * @vdev: device
  * @ops: functions, valid as long as the device
  *

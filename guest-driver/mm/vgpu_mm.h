@@ -29,8 +29,8 @@ struct vgpu_device;
  *               Called with the reservation held, before @bo moves to @new. If @new is NULL, the
  *               memory of @bo is about to be freed
  * @move_later: mark the mappings of @bo as stale, and leave their page-table entries, which the
- *              users of @bo still need. Called instead of @move_notify, with the reservation held,
- *              if the move will run after the users of @bo
+ *              users of @bo still need (see vgpu_copy_job_after_users()). Called instead of
+ *              @move_notify, with the reservation held, if the move will run after the users of @bo
  * @move_users: make @job, the first job of a move, depend on all users of @bo. Called after
  *              @move_later, with the reservation held; may allocate. Returns 0 or -ENOMEM
  * @unmap_notify: clear all GPU page-table entries of the pages of the user pointer @bo before

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vgpu_mm_evict_once() evicts the BOs that are in VRAM or GTT when it is called.
- * vgpu_mm_evict_all() evicts BOs until VRAM or GTT is empty. At removal of the device,
- * vgpu_mm_unmap_dma() frees the system memory of all BOs, so that no device can access this memory
- * by DMA any more.
+ * Evicts BOs from one memory type, VRAM or GTT. vgpu_mm_evict_once() evicts the BOs that are in
+ * this memory when it is called. vgpu_mm_evict_all() evicts BOs until only pinned BOs are left in
+ * this memory. At removal of the device, vgpu_mm_unmap_dma() frees the system memory of all BOs, so
+ * that no device can access this memory by DMA any more.
  */
 #include <kunit/visibility.h>
 #include <linux/dma-resv.h>

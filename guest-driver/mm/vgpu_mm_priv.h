@@ -106,7 +106,7 @@ struct vgpu_mman {
 	bool ready;
 	struct vgpu_shrink shrink;
 	unsigned long swaps_until;
-	struct mutex notifier_lock;	/* protects results of vgpu_userptr_valid() */
+	struct mutex notifier_lock;	/* keeps a true result of vgpu_userptr_valid() true */
 };
 
 /**
@@ -212,12 +212,13 @@ void vgpu_userptr_destroy(struct vgpu_bo *bo);
 /* vgpu_vram_evict.c */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees);
 
-/* vgpu_vram_mgr.c, vgpu_gtt_mgr.c */
+/* vgpu_vram_mgr.c */
 int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
 void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch);
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo);
+/* vgpu_gtt_mgr.c */
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
 void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,

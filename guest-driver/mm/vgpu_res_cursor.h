@@ -3,10 +3,10 @@
  * DOC: resource cursor
  *
  * The memory of a BO consists of pieces: buddy blocks in VRAM, drm_mm nodes in the
- * GART and among the doorbells, single pages in system memory. The cursor walks
- * them as runs of consecutive addresses. The driver uses the cursor to write page-table
+ * GART and in the doorbell BAR, single pages in system memory. The cursor walks the
+ * pieces as runs of consecutive addresses. The driver uses the cursor to write page-table
  * entries, to map memory for DMA, and to copy or clear memory. Apart from the managers
- * that allocate buddy blocks and drm_mm nodes, no other code reads them.
+ * that allocate buddy blocks and drm_mm nodes, no other code reads these blocks and nodes.
  *
  *	vgpu_res_first(res, offset, size, &cur);
  *	while (cur.remaining) {

@@ -4,9 +4,10 @@
  *
  * The shrinker itself does not swap out BOs; it wakes a worker for this. TTM copies a whole BO to
  * shmem before the BO's pages are free. A task in reclaim must neither wait until that much memory
- * is free for the copy, nor take it from the memory reserves. The worker is not in reclaim, so its
- * allocations for the copy may reclaim. If memory is short, kswapd may write the first pages of the
- * copy to the swap device meanwhile, and so free memory for the other pages of the copy.
+ * is free for the copy, nor take that much memory from the memory reserves. The worker is not in
+ * reclaim, so its allocations for the copy may reclaim. If memory is short, kswapd may write the
+ * first pages of the copy to the swap device meanwhile, and so free memory for the other pages of
+ * the copy.
  *
  * The worker has a second reason: a swap-out may drop the last reference to a BO. The release of
  * the BO then takes locks that other tasks hold while they allocate. A task in reclaim must not
@@ -34,7 +35,7 @@
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
 /* Time limit of the OOM notifier's wait for the worker, in jiffies. */
 #define SHRINK_OOM_WAIT		HZ
-/* Largest BO, in pages, that may be copied to shmem with the memory reserves: 2 MiB. */
+/* Largest BO, in pages, whose copy to shmem may take memory from the reserves: 2 MiB. */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Time in jiffies for which the shrinker reports no pages after a run that swapped out nothing. */
 #define SHRINK_REST		(HZ / 10)
@@ -154,9 +155,9 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * Count not only pages that were swapped out during the wait, but also pages that were
-	 * freed with their BOs: a free lowers VGPU_STAT_SWAPPABLE. If *@freed stays 0, the kernel
-	 * kills a process without testing free memory again.
+	 * If *@freed stays 0, the kernel kills a process without testing free memory again. So
+	 * count not only pages that were swapped out during the wait, but also pages that were
+	 * freed with their BOs. Both lower VGPU_STAT_SWAPPABLE.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,
@@ -196,9 +197,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_copies);
 /**
  * vgpu_shrink_tt() - set whether system memory of a BO can be swapped out
  * @vdev: device
- * @ttm: pages; reservation held, or no other thread has a reference to the BO
- * @can: true if the pages are populated and not pinned, and belong to neither an import nor a
- *       user pointer
+ * @ttm: the BO's pages; the caller holds the BO's reservation, or no other thread has a reference
+ *       to the BO
+ * @can: whether the pages can be swapped out from now on: they are populated and not pinned, and
+ *       belong to neither an import nor a user pointer
  */
 void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 {

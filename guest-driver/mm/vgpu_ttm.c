@@ -9,9 +9,9 @@
  * copies; TTM keeps the old memory until the copy has completed. A move of a BO with users does not
  * wait for the users: the copy runs after them, and the mappings stay until then
  * (vgpu_mm_vm_ops.move_later). In three cases the thread that moves a BO waits for the BO's users:
- * if the move keeps the BO's pages (vgpu_move_in_place()); if the BO's owner, such as SVM, moves
- * the content (vgpu_move_vacate()); and if the BO has importers, since importers must be notified
- * before the move.
+ * if the BO moves between GTT and system memory, and so keeps its pages (vgpu_move_in_place()); if
+ * SDMA does not copy, because the BO's owner, such as SVM, moves the content (vgpu_move_vacate());
+ * and if the BO has importers, since importers must be notified before the move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -276,8 +276,8 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 /*
  * Returns true if a move can be queued to run after the users of the BO, so that no thread waits
  * for the users. A move of a BO with importers cannot be queued, since importers must be notified
- * before the move. A move can be queued after user queues: the move waits for their eviction fence,
- * and this fence signals without waiting for any move. So there is no deadlock.
+ * before the move. User queues cause no deadlock: the queued move waits for their eviction fence,
+ * and this fence signals without waiting for any move.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -339,7 +339,7 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 
 /*
  * Copy the BO's content to @new. If @used is true, the copy runs after the BO's users. In this case
- * the caller has not cleared the BO's mappings, because the users still need the mappings.
+ * the caller has not cleared the BO's GPU mappings, because the users still need the mappings.
  */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
@@ -382,7 +382,8 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
  * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards. Returns
  * -EBUSY if some of the content cannot leave now, which vgpu_bo_owner_ops.evict_ok may not have
  * foreseen; TTM then continues with the next BO. The function leaves the BO at its place on the
- * LRU list: at the end of the list, TTM's walk would reach the BO again and not terminate.
+ * LRU list: if it moved the BO to the end of the list, TTM's walk would reach the BO again and not
+ * terminate.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,

@@ -70,7 +70,7 @@ struct vgpu_userptr {
 };
 
 /**
- * struct vgpu_user_pages - pages of a BO, not referenced
+ * struct vgpu_user_pages - pages of a BO, without references to the pages
  * @seq: sequence number of the BO's notifier when the pages were found
  * @n: number of pages
  * @pfns: HMM's PFNs
@@ -104,9 +104,9 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 
 	/*
 	 * Stop the use of the pages, or wait for its end. All fences to wait for are in the
-	 * reservation already: a thread that submits a job finds the pages valid
-	 * (vgpu_userptr_valid()) and adds its fence before it drops notifier_lock, and from now on
-	 * no thread finds the pages valid.
+	 * reservation already: a thread that submits a job holds notifier_lock while it tests the
+	 * pages (vgpu_userptr_valid()) and adds its fence. After mmu_interval_set_seq() above, no
+	 * thread finds the pages valid any more.
 	 */
 	if (u->invalidate)
 		u->invalidate(u->owner);
@@ -413,9 +413,10 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
  * vgpu_userptr_populate() - find and bind the pages of a BO
  * @bo: user pointer
  *
- * Calls vgpu_userptr_prepare() and vgpu_userptr_bind(), and starts again if vgpu_userptr_bind() of
- * another thread has consumed the found pages in between. When the function returns, the MMU
- * notifier may already have invalidated the bound pages: vgpu_userptr_valid() tests this.
+ * Calls vgpu_userptr_prepare() and vgpu_userptr_bind(). Starts again if vgpu_userptr_bind() has no
+ * pages (-EAGAIN), because another thread has taken or unbound them between the two calls. When the
+ * function returns, the MMU notifier may already have invalidated the bound pages:
+ * vgpu_userptr_valid() tests this.
  *
  * Context: the caller holds no lock, as for vgpu_userptr_prepare().
  *

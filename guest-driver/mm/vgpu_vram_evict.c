@@ -25,7 +25,7 @@
  * @end: resources from this number on were allocated after the walk began, and are not visited
  * @locked: true if the walk holds the reservation of the BO that it has found
  * @going: true if the walk met a BO that has no references any more and still has its memory
- * @kept: number of jiffies until an owner first allows the eviction of its BO
+ * @kept: shortest time, in jiffies, for which an owner still keeps a BO that the walk has met
  *        (vgpu_bo_owner_ops.evict_in), or 0 if no such time is known
  */
 struct vram_search {
@@ -48,8 +48,8 @@ static bool vram_leaves(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if the BO may be evicted. Lowers *@kept (see struct vram_search) if the owner
- * keeps the BO for a time. The caller holds the reservation.
+ * Returns true if the BO may be evicted. If the owner keeps the BO for a known time, includes
+ * this time in the minimum *@kept (see struct vram_search). The caller holds the reservation.
  */
 static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -123,7 +123,7 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Evict the BO; the caller holds the reservation. Lowers *@kept as vram_evictable() does. Returns
+ * Evict the BO; the caller holds the reservation. Updates *@kept by vram_evictable(). Returns
  * 0, -ENOENT if the BO may not be evicted, -EBUSY if vgpu_ttm_eviction_valuable() or
  * vgpu_bo_owner_ops.vacate refuses the eviction now, or another error of ttm_bo_validate().
  */
@@ -191,14 +191,14 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * the BO before it drops the reservation. The function evicts BOs until @size bytes of VRAM are
  * free.
  *
- * If no BO can be evicted, the function then waits until VRAM is freed. This second wait ends at
+ * If no BO can be evicted, the function then waits until VRAM is freed. This wait for VRAM ends at
  * the shortest of these limits:
  *
- * * a jiffy, if vram_evict() returned -EBUSY, for example because an owner could not vacate its
+ * * one jiffy, if vram_evict() returned -EBUSY, for example because an owner could not vacate its
  *   BO: the caller has to poll, because no event is raised when a page of SVM is released;
  * * the shortest remaining time for which an owner keeps its BO in VRAM
  *   (vgpu_bo_owner_ops.evict_in);
- * * a second, if a BO without references still has its memory.
+ * * one second, if a BO that is being freed still has its memory.
  *
  * Context: process. Takes the manager's lock and reservations. The caller holds no lock that
  * holders of a reservation wait for.
@@ -298,11 +298,12 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps, killable.
  *
  * Return:
- * * 0 if the known time has passed, or if VRAM was freed during the wait: the caller tries again
+ * * 0 if the shortest known time has passed, or if VRAM was freed during the wait: the caller tries
+ *   again
  * * 1 after a pause of one jiffy, which lets other threads make progress: the caller tries again,
- *   up to a limit. The function pauses if a BO may be evicted already, if VRAM was freed between
- *   the read of @frees and this call, or if another thread held the reservation of a BO and no
- *   owner keeps a BO for a known time
+ *   up to a limit. The function pauses in three cases: a BO may be evicted already; VRAM was freed
+ *   between the read of @frees and this call; or no owner keeps a BO for a known time, but another
+ *   thread held the reservation of a BO
  * * -ENOENT if VRAM will not become free
  * * -EINTR on a fatal signal
  */

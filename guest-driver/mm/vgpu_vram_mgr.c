@@ -328,9 +328,9 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 	}
 	/*
 	 * If vgpu_hw.vram_epoch has changed since the caller read @vram_epoch, a reset has lost
-	 * VRAM. Then mark the BO as lost, unless its copy has completed. A copy that has not
-	 * completed yet either was created before the loss and is cancelled, or was created after
-	 * the loss and copies lost content.
+	 * VRAM. Then mark the BO as lost, unless its copy has completed without an error. Any
+	 * other copy either was created before the loss and was or will be cancelled, or was
+	 * created after the loss and copies lost content.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))

@@ -16,7 +16,7 @@
  * decides, before any wait for a fence, which process loses its memory, so that all processes make
  * progress.
  *
- *	make resident ──► queues run ──► a task waits for the fence
+ *	first queue ────► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
  *	                      │                      ▼ fence signalled
  *	   queues on ◄── restore_work ◄───────── evicted
@@ -56,8 +56,8 @@
  */
 #define KFD_RESTORE_TRIES	4u
 /*
- * restore_work sleeps on kfd_process.mutex after this number of failed attempts to lock the mutex.
- * The attempts are KFD_RESTORE_MS apart.
+ * After this number of failed trylocks of kfd_process.mutex, restore_work sleeps until it gets the
+ * mutex. The trylocks are KFD_RESTORE_MS apart.
  */
 #define KFD_RESTORE_BUSY	16u
 
@@ -225,9 +225,9 @@ static void kfd_evict_locked(struct kfd_process *p,
  *
  * Tests under queue_lock whether the process is resident, and does nothing if it is not.
  *
- * The function queues restore_work, which uses the process. Even so, the caller needs no reference
- * to the process: the function queues restore_work only for a resident process. Before a process is
- * freed, it stops being resident, and then kfd_process_info_fini() cancels restore_work.
+ * The function queues restore_work, which uses the process, but only for a resident process. Before
+ * a process is freed, it stops being resident, and then kfd_process_info_fini() cancels
+ * restore_work. So the caller needs no reference to the process.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.
@@ -247,9 +247,8 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. A run of eviction_work may have been
- * queued for an older fence. Since then, kfd_evict_now() may have signalled the older fence, and a
- * restore may have replaced it. If no task waits for the new fence, that run has nothing to evict.
+ * Return true if a task waits for the newest eviction fence. If not, this run of eviction_work has
+ * nothing to evict: it was queued for an older fence, which has been signalled and replaced since.
  * The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
@@ -326,8 +325,8 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 
 /*
  * Try once to restore the BOs and the queues. The caller holds kfd_process.mutex and a slot of
- * kfd_restore_slots. Returns 0, -EAGAIN if the fence that kfd_fence_renew() created here has
- * signalled, -ENOMEM, or an error of kgd_mem_find_pages() or kgd_mem_validate_all().
+ * kfd_restore_slots. Returns 0; -EAGAIN if the fence that kfd_fence_renew() created here has
+ * signalled; -ENOMEM; or an error of kgd_mem_find_pages() or kgd_mem_validate_all().
  */
 static int kfd_restore_try(struct kfd_process *p)
 {
@@ -490,7 +489,7 @@ void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
 }
 
 /**
- * kfd_evict_fence_add() - add the eviction fence to a BO that is mapped
+ * kfd_evict_fence_add() - add the eviction fence to a BO that is mapped or about to be mapped
  * @info: BOs of the process
  * @bo: BO
  *
@@ -587,8 +586,8 @@ int kfd_process_make_resident(struct kfd_process *p)
 	}
 	mutex_lock(&p->queue_lock);
 	/*
-	 * If an eviction has set info->evicted while this function ran, end the attempt as failed:
-	 * the process gets no time slice.
+	 * If an eviction has set info->evicted while this function ran, the queues must not run
+	 * yet. Record this as a failed restore, so that the process gets no time slice.
 	 */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);

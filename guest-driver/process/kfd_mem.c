@@ -36,10 +36,10 @@
 #include "kfd_process.h"
 
 /*
- * Implements vgpu_bo_owner_ops.evict_ok for the processes that map the BO and have queues. Returns
- * false if one of these processes keeps the BO in place (kfd_process_keeps()). Also returns false
- * if the current task acts for one of these processes (kfd_process_is_own()) and the BO is not in
- * system memory (TTM_PL_SYSTEM).
+ * Implements vgpu_bo_owner_ops.evict_ok. Only processes that map the BO and have queues matter.
+ * Returns false if one of them keeps the BO in place (kfd_process_keeps()). Also returns false if
+ * the current task acts for one of them (kfd_process_is_own()), unless the BO is in system memory
+ * (TTM_PL_SYSTEM).
  */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -65,10 +65,11 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 }
 
 /*
- * Implements vgpu_bo_owner_ops.evict_in. A restored process with queues keeps the BOs that it maps
- * in VRAM for some time. Returns the jiffies until the last such time ends. Returns 0 (unknown) if
- * the current task acts for a process that has queues and maps the BO (kfd_process_is_own()). For
- * that task, the BO cannot be evicted as long as the process has queues and maps the BO.
+ * Implements vgpu_bo_owner_ops.evict_in. A process with queues keeps the BOs that it maps in VRAM
+ * for some time, during and after its restore. Returns the jiffies until the last such time ends.
+ * Returns 0 (unknown) if the current task acts for a process that has queues and maps the BO
+ * (kfd_process_is_own()). For that task, the BO cannot be evicted as long as the process has queues
+ * and maps the BO.
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -108,7 +109,7 @@ static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 };
 
 /**
- * kgd_mem_link() - add memory to the users of its BO
+ * kgd_mem_link() - add memory to the list of the memory that uses the same BO (vgpu_bo.users)
  * @mem: memory that has a BO already, and is neither doorbells nor the MMIO page
  *
  * Context: kfd_process.mutex is held; takes the BO's reservation.
@@ -171,13 +172,13 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * As long as vgpu_vram_mgr_make_room() returns 0, an allocation of VRAM is tried at least this
- * number of times, because other threads may take the VRAM that an eviction has freed.
+ * An allocation of VRAM is tried at least this number of times while vgpu_vram_mgr_make_room()
+ * succeeds, because other threads may take the VRAM that an eviction has freed.
  */
 #define KGD_MEM_CREATE_TRIES	16u
 /*
- * As long as vgpu_vram_mgr_make_room() returns 0, an allocation of VRAM is tried for at least this
- * time, in jiffies, because restored processes keep their VRAM for some time (kfd_timeslice.c).
+ * The tries also continue for at least this time, in jiffies, because restored processes keep their
+ * VRAM for some time (kfd_timeslice.c): it can be evicted only afterwards.
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*

@@ -72,8 +72,8 @@ struct kfd_mem_attachment {
  * @dmabuf: dma-buf of the import or export, referenced, or NULL
  * @is_imported: true if the memory was imported from a dma-buf
  * @gem: NULL for an allocation or import. For a mapping of GEM_VA (kfd_mem_gem.c): state of the
- *       process on the GPU whose VM maps the BO. In the latter case, the structure has no handle
- *       and no @attachments, and @mapped_to_gpu_memory counts the mappings that GEM_VA has created
+ *       process on the GPU whose VM maps the BO. If @gem is set, the structure has no handle and no
+ *       @attachments, and @mapped_to_gpu_memory counts the mappings that GEM_VA has created
  * @invalid: true if the last look-up of a user pointer's pages found no memory at its address,
  *           or if there was no look-up yet. If true, kfd_userptr_place() unbinds the BO, and no
  *           entries are written until a look-up finds memory

@@ -6,11 +6,12 @@
  * DOC: the render node's BOs in KFD's address space
  *
  * As long as a BO is mapped by GEM_VA, the BO has a struct kgd_mem without a handle (kgd_mem.gem).
- * This applies to BOs of GEM_CREATE as well as to imports. So the BO carries the eviction fence
- * while the process has queues, and is evicted and restored with the process. (amdgpu adds the
- * fence only to BOs that it has imported from other devices. So in amdgpu a queue may access,
- * through stale entries, the memory of a BO that has moved.) The struct kgd_mem also holds a
- * reference to the BO, so the BO exists even after the process that created it has ended.
+ * This applies to BOs of GEM_CREATE as well as to imports. Like every BO with a mapped struct
+ * kgd_mem, the BO carries the eviction fence while the process has queues, and is evicted and
+ * restored with the process. (amdgpu adds the fence only to BOs that it has imported from other
+ * devices. So in amdgpu a queue may access, through stale entries, the memory of a BO that has
+ * moved.) The struct kgd_mem also holds a reference to the BO, so the BO exists even after the
+ * process that created it has ended.
  *
  * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
  * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. When the file closes its
@@ -239,10 +240,11 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 	}
 	/*
 	 * Wait for the moves of the BOs. If a BO is to be moved, the queues run on with the stale
-	 * entries of its old memory. They are taken off the hardware before the copy begins, and
-	 * return only after a restore has written new entries. So no queue needs the stale entries
-	 * after this wait, and vgpu_vm_clear_mappings() can clear all stale entries of a mapping,
-	 * even those of pages that the caller does not unmap: the restore writes them again.
+	 * entries of its old memory. The queues are taken off the hardware before the copy begins,
+	 * and return only after a restore has written new entries. So no queue needs the stale
+	 * entries after this wait, and vgpu_vm_clear_mappings() can clear all stale entries of a
+	 * mapping, even those of pages that the caller does not unmap: the restore writes them
+	 * again.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

@@ -25,7 +25,7 @@
  */
 static DEFINE_SPINLOCK(kfd_mem_limit_lock);
 static u64 kfd_mem_gtt_used;	/* bytes of BOs that are charged to GTT */
-static u64 kfd_mem_vram_excess;	/* bytes charged beyond the size of VRAM, all GPUs */
+static u64 kfd_mem_vram_excess;	/* sum over GPUs of bytes charged beyond the GPU's VRAM */
 
 static u64 kfd_mem_limit(void)
 {

@@ -156,9 +156,9 @@ void kgd_mem_unfence(struct kgd_mem *mem)
 }
 
 /*
- * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the mappings of which not all
- * page-table entries were written (kfd_mem_attachment.fresh), in all VMs. The caller holds the
- * reservation.
+ * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the mappings with
+ * kfd_mem_attachment.fresh in all VMs: not all of their page-table entries were written. The caller
+ * holds the reservation.
  */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
@@ -195,11 +195,11 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, up to the first error. Then,
- * even after an error, write the entries of all new mappings. Increments *@done for each VM before
- * the error, including VMs that mapped @mem before this call. If the entries cannot be written,
- * removes the new mappings and leaves *@done as it was. The caller holds the reservation and has
- * validated the BO.
+ * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, up to the first VM that
+ * fails. Increments *@done for each VM before that one, even if the VM mapped @mem already. Then,
+ * even if a VM has failed, write the entries of all new mappings. If the entries cannot be written,
+ * remove the new mappings, and set *@done back. The caller holds the reservation and has validated
+ * the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)
@@ -329,10 +329,10 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * This try began at the GPU of @vdev, and stopped at the GPU of pdds[*@done]. If
-		 * the two differ, the memory is mapped on @vdev now, and the second GPU may lack
-		 * room. @frees was read from @vdev, so it cannot be used to make room on the second
-		 * GPU. Start another try: it first reads vgpu_vram_mgr_frees() of the second GPU.
+		 * This try began at the GPU of @vdev, and failed at the GPU of pdds[*@done]. If
+		 * these are two GPUs, the memory is mapped on the first now, and the second may
+		 * lack room. @frees was read from the first, so it cannot be used to make room on
+		 * the second. Start another try, which reads vgpu_vram_mgr_frees() of the second.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

@@ -105,7 +105,7 @@ int kgd_mem_update(struct kgd_mem *mem)
 	return n ? vgpu_vm_bo_update(vbos, n) : 0;
 }
 
-/* Wait until moves of the BO are done, then write its entries. */
+/* Wait until moves of the BO are done, then write its page-table entries. */
 static int kgd_mem_wait_update(struct kgd_mem *mem)
 {
 	long left = dma_resv_wait_timeout(mem->bo->tbo.base.resv,
@@ -163,9 +163,9 @@ static int kgd_mem_lock_each(struct amdkfd_process_info *info, struct drm_exec *
 
 /*
  * Call @fn(@info, @again) while holding the reservations of all BOs for which kgd_mem_moves() is
- * true. @fn is called inside drm_exec's locking loop: TTM may take more locks with the ticket,
- * which is forbidden after the loop (ww_acquire_done()). Returns -ENOMEM, -ERESTARTSYS or the
- * result of @fn.
+ * true. @fn is called inside drm_exec's locking loop, because TTM may reserve more BOs with the
+ * ticket. After the loop, this would be forbidden (ww_acquire_done()). Returns -ENOMEM,
+ * -ERESTARTSYS or the result of @fn.
  */
 static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 			  int (*fn)(struct amdkfd_process_info *info, bool again))
@@ -199,8 +199,9 @@ static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 
 /*
  * Start the copies of BOs to VRAM, evicting BOs of other processes, until TTM finds no more room.
- * A BO is copied while the next one gets its VRAM. Each BO gets the eviction fence at once. So if
- * the BO is evicted before the restore ends, the fence signals, and the restore starts again.
+ * A BO is copied while the next one gets its VRAM. Each BO gets the eviction fence as soon as its
+ * own copy has started. So if the BO is evicted before the restore ends, the fence signals, and the
+ * restore starts again.
  */
 static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 {
@@ -255,7 +256,10 @@ static int kgd_mem_bring(struct amdkfd_process_info *info, struct kgd_mem *mem)
 	return ret ?: kgd_mem_placed(info, mem);
 }
 
-/* Move each BO to its place, and write its page-table entries. */
+/*
+ * Move each BO for which kgd_mem_moves() is true to its place, and write its page-table entries. If
+ * @again is true, return -EAGAIN as soon as the eviction fence has signalled.
+ */
 static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 {
 	struct kgd_mem *mem;
@@ -279,8 +283,8 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 
 /*
  * Return true if @mem is a mapped user pointer whose pages may be looked up now. In a process that
- * was created from a checkpoint, the memory may not exist before the CRIU operation RESUME:
- * restore_work looks the pages up after RESUME.
+ * was created from a checkpoint, the memory may still be missing before the CRIU operation RESUME,
+ * so restore_work looks the pages up after RESUME.
  */
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {
@@ -345,9 +349,9 @@ int kgd_mem_find_pages(struct kfd_process *p)
  * @p: process
  * @again: if true, return -EAGAIN when the eviction fence signals while the function runs
  *
- * After success each BO has a place, the eviction fence and up-to-date entries. Before the call the
- * caller finds the pages of user pointers (kgd_mem_find_pages()). The caller must have created the
- * eviction fence before that, so that an invalidation of the found pages signals the fence.
+ * After success each BO has a place, the eviction fence and up-to-date entries. The caller
+ * first creates the eviction fence, then finds the pages of user pointers (kgd_mem_find_pages()),
+ * then calls this function. In this order, an invalidation of the found pages signals the fence.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *

@@ -446,8 +446,8 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
  * @write: true if the access was a write
  *
  * Sends the SMI event, then raises the exception in the debugger or, without a debugger, in the
- * process. The caller has already written the final PTE of the page, since the reader of the report
- * may access the page at once.
+ * process. Before this call, the caller completes its changes to the PTE of the page: the reader of
+ * the report may map memory at the page at once, and a later change would replace the new PTE.
  *
  * Context: the fault worker.
  */

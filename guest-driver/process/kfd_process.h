@@ -63,8 +63,8 @@ struct vgpu_vm;
  *           Protected by kfd_process.queue_lock
  * @flags: bits KFD_PDD_*, accessed by atomic bit operations
  * @lost_reported: true if the last recovery found that the page tables in @vm were lost with VRAM.
- *                 This or an earlier recovery has then reported the loss to the process. Used by
- *                 recovery only
+ *                 If so, that recovery or an earlier one has reported this loss to the process. Set
+ *                 by each recovery; used by recovery only
  * @dbg: exceptions of the process on the GPU, for a debugger; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
  * @tba_addr: address of the trap handler; protected by kfd_process.mutex
@@ -133,8 +133,9 @@ enum kfd_criu_state {
  * @pqm: queue ids
  * @kgd_process_info: BOs of the process, and their eviction and restore (kfd_evict_priv.h);
  *                    constant
- * @ef: newest eviction fence of the BOs, or NULL if amdkfd_process_info.resident is false (the
- *      process has no queues). Written with @mutex and @queue_lock held, read with either held
+ * @ef: newest eviction fence of the BOs, or NULL while the process has no queues (see
+ *      amdkfd_process_info.resident). Written with @mutex and @queue_lock held, read with either
+ *      held
  * @eviction_work: takes the queues off the hardware and signals @ef; queued when a task first
  *                 waits for @ef
  * @restore_work: restores the BOs, then the queues

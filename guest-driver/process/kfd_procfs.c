@@ -50,8 +50,8 @@ static struct kobject *kfd_procfs;
 /*
  * Protects the folders. kfd_process.mutex cannot protect them: kfd_process_detach() removes the
  * folder of a process, and must not wait for kfd_process.mutex, because an MMU notifier calls
- * kfd_process_detach(). If a GPU is being removed, threads of the detached process still run, and
- * may create the folder of a queue at the same time.
+ * kfd_process_detach(). The removal of a GPU calls kfd_process_detach(), too, while threads of the
+ * process still run. They may create the folder of a queue at the same time.
  */
 static DEFINE_MUTEX(kfd_procfs_mutex);
 

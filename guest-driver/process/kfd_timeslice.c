@@ -15,18 +15,19 @@
  *
  * How long the BOs of a process are spared depends on the kind of the eviction:
  *
- * - Swap-outs by TTM, and evictions from GTT, spare the process during its restore without a time
- *   limit, and then for its time slice. TTM swaps out BOs that are not spared, or exceeds its limit
- *   of system memory if there are none. The time slice is KFD_TIMESLICE_FACTOR times as long as the
- *   restore took, at least KFD_ACTIVE_MS and at most KFD_TIMESLICE_MAX_MS.
- * - Evictions of VRAM for the restore of another process spare the process for the same time. If
+ * - Swap-outs by TTM, and evictions from GTT, spare the BOs during the restore without a time
+ *   limit, and then for the time slice of the process. TTM swaps out BOs that are not spared, or
+ *   exceeds its limit of system memory if there are none. The time slice is KFD_TIMESLICE_FACTOR
+ *   times as long as the restore took, at least KFD_ACTIVE_MS and at most KFD_TIMESLICE_MAX_MS.
+ * - Evictions of VRAM for the restore of another process spare the BOs as long as swap-outs do. If
  *   the other process gets no VRAM, it uses GTT.
- * - Evictions of VRAM for any other allocation spare the process during its restore for a limited
- *   time only, since the allocating task may hold locks that the restore needs. The limit doubles
- *   with each restore that fails. After the restore, these evictions spare the process for as long
- *   as the restore took, at least KFD_ACTIVE_MS and at most KFD_ACTIVE_MAX_MS.
+ * - Evictions of VRAM for any other allocation spare the BOs during the restore for a limited time
+ *   only, since the allocating task may hold locks that the restore needs. The limit is
+ *   KFD_ACTIVE_MS at first, and doubles with each restore that fails. After the restore, these
+ *   evictions spare the BOs for as long as the restore took, at least KFD_ACTIVE_MS and at most
+ *   KFD_ACTIVE_MAX_MS.
  *
- * An allocation that has no placement but VRAM waits until the process is no longer spared
+ * An allocation that has no placement but VRAM waits until the BOs are no longer spared
  * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); allocations with other placements use
  * GTT or system memory.
  */
@@ -42,12 +43,12 @@
 #define KFD_TIMESLICE_MAX_MS	10000u
 #define KFD_TIMESLICE_FACTOR	4u
 /*
- * Limit of kfd_timeslice.fails. This member determines for how long allocations of VRAM spare a
- * process during its restore: KFD_ACTIVE_MS << fails (10 ms to 2.56 s).
+ * Limit of kfd_timeslice.fails. This member determines for how long allocations of VRAM spare the
+ * BOs of a process during its restore: KFD_ACTIVE_MS << fails (10 ms to 2.56 s).
  */
 #define KFD_FAILS_MAX		8u
 
-/* @took and the result are in jiffies. */
+/* @took, which is the length of a restore or a multiple of it, and the result are in jiffies. */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),

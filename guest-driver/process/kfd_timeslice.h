@@ -17,9 +17,11 @@ enum kfd_timeslice_state {
  * @state: state of the queues
  * @fails: number of consecutive restores that failed
  * @start: time in jiffies when the last restore began
- * @active_until: time in jiffies up to which allocations do not evict the process from VRAM
- * @slice_until: time in jiffies up to which the process is spared by swap-outs, by evictions from
- *               GTT, and by evictions from VRAM for the restore of another process
+ * @active_until: time in jiffies up to which evictions from VRAM for an allocation spare the BOs,
+ *                unless the allocation is for the restore of another process
+ * @slice_until: time in jiffies up to which all other evictions spare the BOs: evictions from VRAM
+ *               for the restore of another process, evictions from GTT, and swap-outs. Used in
+ *               state KFD_TIMESLICE_ON
  *
  * Written under kfd_process.mutex, except in kfd_timeslice_off(), whose caller holds
  * kfd_process.queue_lock. Eviction decisions read the members without a lock, and may use old

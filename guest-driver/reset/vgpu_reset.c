@@ -254,12 +254,12 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 }
 
 /*
- * Reset the device and restart its engines, or give the engines up. @parked is a mask with
- * VGPU_RECOVER_ENGINE() of each engine that is already parked. @dead is an array with a bitmap
- * of user queues for each engine. On entry, the bitmap of a parked engine has the queues that
- * must not run again (vgpu_sdma_park()); the function sets the bitmaps of the other engines. On
- * return, each bitmap has the queues that were stopped for good (vgpu_sdma_unpark()), unless the
- * engines were given up.
+ * Reset the device and restart its engines. If the reset fails, give the engines up
+ * (vgpu_sdma_give_up()). @parked is a mask with VGPU_RECOVER_ENGINE() of each engine that is
+ * already parked. @dead is an array with a bitmap of user queues for each engine. On entry, the
+ * bitmap of a parked engine has the queues that must not run again (vgpu_sdma_park()). The function
+ * parks the other engines, which sets their bitmaps. If the reset succeeds, each bitmap has on
+ * return the queues that were stopped for good (vgpu_sdma_unpark()).
  */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
@@ -314,8 +314,8 @@ static const char *reset_reason(unsigned long what)
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
 	/*
-	 * @what has at least one bit. The bits for the device and for the rings are not set here,
-	 * so the bit of an engine is set.
+	 * The callers pass VGPU_RECOVER_DEVICE, VGPU_RECOVER_RINGS or the bit of an engine. Neither
+	 * of the first two is set here, so the bit of an engine is set.
 	 */
 	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }

@@ -392,7 +392,7 @@ int kfd_smi_open(struct kfd_smi *smi)
 
 /**
  * kfd_smi_init() - initialise the event log of a GPU
- * @smi: event log; has no open files afterwards
+ * @smi: event log; gets an empty list of open files
  */
 void kfd_smi_init(struct kfd_smi *smi)
 {

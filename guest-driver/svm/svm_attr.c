@@ -446,8 +446,8 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
  * if the kernel has no device-private memory; -EOVERFLOW if the end wraps around; -EAGAIN if the
  * memory map keeps changing; -EINTR if a signal is pending and the mm has no MMU interval notifier
  * yet; -ENOMEM if memory is short; -EIO if a device cannot address a page. A prefetch to system
- * memory also returns -EIO if a copy failed or a reset lost the content of VRAM, or an error of
- * vgpu_mm_copy_pages().
+ * memory also returns -EIO if a copy failed or a reset lost the content of VRAM. If a copy cannot
+ * be started, the prefetch returns an error of vgpu_mm_copy_pages().
  */
 int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs)
@@ -485,7 +485,7 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
  * @start: first byte
  * @size: bytes
  *
- * Context: as for svm_range_overlaps(), but always takes mmap_lock.
+ * Context: the process's mm is alive. Takes mmap_lock and svm_range_list.lock.
  *
  * Return: true if all the bytes are in ranges with KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED that
  * the GPU may access.

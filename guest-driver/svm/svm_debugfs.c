@@ -155,8 +155,9 @@ static void svm_print_count(struct svm_print *s, unsigned long npages, bool syst
 }
 
 /*
- * Count the pages in VRAM of those GPUs of the process that have the page owner @owner and, if
- * @system, the pages in system memory. Returns 0, or -EBUSY if the pages are being moved.
+ * Count the pages in VRAM of the process's GPUs, but only of GPUs with the page owner @owner. If
+ * @system is true, also count the pages in system memory. Returns 0, or -EBUSY if the pages are
+ * being moved.
  */
 static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owner,
 			  bool system)
@@ -189,10 +190,10 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 }
 
 /*
- * Count the pages of a chunk. One call of svm_print_look() finds only the pages in VRAM of one
- * owner (hmm_range.dev_private_owner), so call svm_print_look() for each owner. All calls use the
- * same sequence number: if a page moves between two calls, the later call fails, and no page is
- * counted twice. Returns 0 or an error of svm_print_look().
+ * Count the pages of a chunk. In VRAM, one call of svm_print_look() finds only pages of GPUs with
+ * the same page owner (hmm_range.dev_private_owner), so call svm_print_look() for each page owner.
+ * All calls use the same sequence number: if a page moves between two calls, the later call fails,
+ * and no page is counted twice. Returns 0 or an error of svm_print_look().
  */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)

@@ -229,8 +229,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 }
 
 /*
- * Return true if the PTE now allows the access or is no-retry. Such a PTE does not raise a retry
- * fault of this access, so it was written after the fault.
+ * Return true if the PTE now allows the access or is no-retry. With such a PTE, the access raises
+ * no retry fault, so the PTE was written after the fault.
  */
 static bool svm_fault_is_resolved(struct vgpu_vm *vm, const struct svm_fault *f)
 {
@@ -264,8 +264,9 @@ static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 }
 
 /*
- * Drop a stale fault, or repair a current one. If the verdict is SVM_FAULT_DENIED, the fault may
- * still be stale: the caller checks this.
+ * Repair a fault, or drop it as stale. If the verdict is SVM_FAULT_DENIED, the caller still has to
+ * compare the time of the fault with svm_gpu.unmap_ts: the fault is stale, too, if it is older than
+ * the last removal of access.
  */
 static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 					 unsigned int gpu,
@@ -280,9 +281,9 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	    svm_fault_is_resolved(vm, f))
 		return SVM_FAULT_STALE;
 	/*
-	 * If the mm has ended, its notifiers have unmapped the ranges. But
-	 * kfd_process.mmu_notifier, which stops the queues, may not have run yet. SVM_FAULT_DYING
-	 * makes the caller stop the queues.
+	 * When the mm ends, its notifiers first unmap the ranges; then kfd_process.mmu_notifier
+	 * stops the queues. Until then, the queues may raise faults that cannot be repaired. So
+	 * SVM_FAULT_DYING makes the caller stop the queues.
 	 */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
@@ -301,10 +302,11 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 
 /*
  * Make the PTE of a page no-retry, so that an engine aborts a later access to the page instead of
- * retrying it. If there is no memory for the page table, the PTE does not change. This is harmless:
- * the caller has taken the process's queues off the hardware, so they do not replay the access. An
- * access by a new queue raises another retry fault. The PTE does not change either if a BO has been
- * mapped at the page since the fault.
+ * retrying it. The PTE does not change in two cases:
+ * - A BO has been mapped at the page since the fault.
+ * - There is no memory for the page table. This is harmless: the caller has taken the process's
+ *   queues off the hardware, so they do not replay the access. An access by a new queue raises
+ *   another retry fault.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)
@@ -352,9 +354,10 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	/*
 	 * A truncation of a file removes access to the file's pages, so a fault from before the
 	 * truncation is stale. If svms->cleared is set, a file may have been truncated. The time of
-	 * the truncation is unknown, because the notifier has only set the flag. Take the present
-	 * time instead (unmap_ts): this fault then counts as stale, and is only acknowledged. If
-	 * the access is still not allowed, the replay raises a newer fault, which is denied.
+	 * the truncation is unknown, because the notifier has only set the flag. So
+	 * svm_fault_checkpoint() sets unmap_ts to the present time instead: this fault then counts
+	 * as stale, and is only acknowledged. If the access is still not allowed, the replay raises
+	 * another fault. This fault is newer than unmap_ts, and is denied.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);

@@ -82,9 +82,9 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 
 /*
  * Return a fault queue that owns slots and has stalled, or NULL. Takes a reference to the process
- * of the fault queue. This process is alive, because another reference is held while the fault
- * queue owns slots. The work item of the fault queue holds this reference while it is queued or
- * running. Before that, the interrupt handler holds the reference.
+ * of the fault queue; the caller drops this reference. The process is still alive here: while the
+ * fault queue owns slots, first the interrupt handler has a reference of its own, then the work
+ * item of the fault queue, as long as it is queued or running.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {
@@ -122,9 +122,9 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 		sn->cam_owners[i] = NULL;
 		/*
 		 * If the slot's fault is queued, drop the fault. If the fault is being served,
-		 * record that its slot was acknowledged. Two faults may have this slot: a reset or
-		 * a ring overflow has freed the slot while the older fault was being served, and
-		 * the newer fault, which is queued, has got the slot after that.
+		 * record that its slot was acknowledged. Both may have to be done, for two faults:
+		 * a reset or a ring overflow freed the slot while the older fault was being served.
+		 * Then the newer fault got the slot, and was queued.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
@@ -152,12 +152,12 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * Let this eviction stay in effect only if svm_cam_resume() will undo it. Otherwise undo
-	 * the eviction at the end of this function. svm_cam_resume() might not undo it if:
-	 * - @q owns no slot any more. The worker has handled all faults of @q, and might not run
-	 *   again, so svm_cam_resume() might not be called.
-	 * - @q->off is set: an earlier eviction is still in effect. svm_cam_resume() undoes only
-	 *   that one.
+	 * This eviction stays in effect if svm_cam_resume() will undo it. In two cases, undo the
+	 * eviction at the end of this function instead:
+	 * - @q owns no slot any more: the worker has handled all faults of @q. It might not run
+	 *   again to call svm_cam_resume().
+	 * - @q->off is set: an earlier eviction is still in effect, and svm_cam_resume() undoes
+	 *   only that one.
 	 */
 	stays = slots && !q->off;
 	if (stays)

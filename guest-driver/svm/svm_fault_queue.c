@@ -168,9 +168,9 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Move the next fault of the batch into @f. If @by is NULL, take any fault. If @by is a fault, its
- * repair has mapped @win: take only a fault whose access this mapping allows. Returns false if the
- * batch has no such fault.
+ * Move the next fault of the batch into @f. If @by is NULL, take any fault, and ignore @win.
+ * Otherwise the repair of fault @by has mapped the pages @win: take only a fault whose access this
+ * mapping allows. Returns false if the batch has no such fault.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)

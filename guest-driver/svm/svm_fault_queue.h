@@ -30,8 +30,8 @@ struct svm_range_list;
  * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free. Retry
  *           faults are stored in svm_node.slots
  * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL
- * @since: jiffies of the latest of these events: a fault of the queue was acknowledged; the queue
- *         got a CAM slot and owned no other slot
+ * @since: time in jiffies since which the queue owns CAM slots without an acknowledgement, see
+ *         SVM_CAM_STALL_MS
  * @off: svm_cam_work() has taken the process's user queues off the GPU; the current run of @work,
  *       or the next one, puts these queues back on the GPU at the end of the run
  * @work: serves the faults; holds a reference to the process while queued or running
@@ -67,8 +67,8 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f);
  */
 void svm_cam_resume(struct svm_fault_queue *q);
 /*
- * svm_node.cam_work: take the queues of stalled processes off the hardware, and acknowledge their
- * faults.
+ * Work function of svm_node.cam_work. If no CAM slot is free, takes the user queues of processes
+ * with stalled fault queues off the hardware, and acknowledges the faults of these processes.
  */
 void svm_cam_work(struct work_struct *work);
 

@@ -100,7 +100,10 @@ void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
  */
 void svm_dma_clear(struct svm_gpu *gpu, struct device *dev,
 		   struct svm_interval iv);
-/* Free each chunk (of slots) that overlaps @iv but no range. The caller holds svms->lock. */
+/*
+ * Free each chunk of slots that overlaps @iv, unless a range overlaps the chunk. The caller holds
+ * svms->lock.
+ */
 void svm_dma_trim(struct svm_range_list *svms, struct svm_interval iv);
 
 #endif /* SVM_MAP_H */

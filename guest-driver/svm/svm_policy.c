@@ -16,10 +16,11 @@
  *
  *	amdgpu		migrate to the GPU's VRAM
  *	in_place	no migration if the GPU reaches the memory, else migrate to system memory
- *	adaptive	migrate to the GPU's VRAM if the last prefetch went there, if the GPU
- *			leads by more than SVM_LEAD_PULLS faults, or if the GPU leads and the
- *			range has fewer pages than the granularity; else as in_place. A majority
- *			vote over the faults in the range gives the leader (svm_policy_count())
+ *	adaptive	A majority vote over the faults in the range elects a leading GPU
+ *			(svm_policy_count()). Migrate to the GPU's VRAM if the last prefetch
+ *			went there, if the GPU leads by more than SVM_LEAD_PULLS faults, or if
+ *			it leads and the range has fewer pages than the granularity; else as
+ *			in_place
  *
  * Memory must not move back and forth without end, because an engine that needs two pages at the
  * same time might never have entries for both. So two rules apply to every policy:
@@ -28,9 +29,9 @@
  *			page away. For SVM_RECENT_NS after the migration, no fault migrates the
  *			page to VRAM of GPU A again; faults are handled as with in_place. (Only
  *			the last SVM_PULLS migrations to each GPU are remembered)
- *	full VRAM	Of the faults that would evict other memory, every second one migrates
- *			nothing. A page that is mapped in place does not fault again, so in
- *			the end all pages that are needed at the same time are mapped
+ *	full VRAM	If a fault would evict other memory, the next such fault migrates
+ *			nothing: it maps its page in place, and this page does not fault again.
+ *			So in the end all pages that are needed at the same time are mapped
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -137,12 +138,13 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * The current fault may take @page away from a GPU that has pulled the page recently. Mark such
- * pulls (struct svm_pull) as contested.
+ * The current fault may take @page away from a GPU that has pulled the page to its VRAM recently.
+ * Mark such pulls (struct svm_pull) as contested:
  *
- * If @in_place is false, the page migrates to VRAM of GPU index @gpu, so all other GPUs lose it.
- * If @in_place is true, @gpu maps the page where it is. But if the page is in VRAM that @gpu does
- * not reach, the page migrates to system memory, and the GPU with that VRAM loses it.
+ * - If @in_place is false, the page migrates to VRAM of GPU index @gpu. All other GPUs lose it.
+ * - If @in_place is true and @gpu reaches the page, no GPU loses it.
+ * - If @in_place is true and the page is in VRAM that @gpu does not reach, the page migrates to
+ *   system memory. The GPU with that VRAM loses it.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
@@ -188,9 +190,9 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
- * Return true if @home's VRAM has no room for @pages pages and this fault must not evict other
- * memory. Of the faults that find no room, every second one must not evict, so that faults do not
- * evict each other's memory without end.
+ * Return true if this fault must not migrate @pages pages to @home's VRAM, because the VRAM has no
+ * room for them. Of the faults that find no room, only every second one may evict other memory, so
+ * that faults do not evict each other's memory without end.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
@@ -204,8 +206,8 @@ static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 }
 
 /*
- * Count a fault of @gpu, as in a majority vote: a fault of the leader increments the lead, a fault
- * of another GPU decrements the lead.
+ * Count a fault of @gpu, as in a majority vote (Boyer-Moore): a fault of the leader increments the
+ * lead, a fault of another GPU decrements the lead. If the lead is 0, @gpu becomes the leader.
  */
 static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 {

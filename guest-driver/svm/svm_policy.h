@@ -21,10 +21,11 @@ enum svm_policy svm_policy_now(void);
 /* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * Decide to which location a fault of GPU index @gpu at @page migrates the pages of @win. Sets
- * *@loc to a gpu_id, 0 for system memory, or KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. The
- * function updates the policy's counters, so call it at most once per fault. The function may read
- * registers of the device. Returns 0, or -EACCES if the GPU may not access the range.
+ * GPU index @gpu has faulted at @page. Decide where the fault migrates the pages @win, an interval
+ * of range @r around @page. Sets *@loc to a gpu_id, 0 for system memory, or
+ * KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. The function updates the policy's counters, so
+ * call it at most once per fault. The function may read registers of the device. Returns 0, or
+ * -EACCES if the GPU may not access the range.
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);
@@ -32,8 +33,9 @@ int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 		       struct svm_interval iv);
 /*
- * Return where a prefetch to r->attrs.prefetch_loc goes: gpu_id, 0 for system memory, or
- * KFD_IOCTL_SVM_LOCATION_UNDEFINED.
+ * Return where a prefetch to r->attrs.prefetch_loc goes: a gpu_id, 0 for system memory (also if the
+ * pages may not be placed in the VRAM of the GPU), or KFD_IOCTL_SVM_LOCATION_UNDEFINED if no
+ * location is set.
  */
 u32 svm_policy_prefetch(const struct svm_range *r);
 /*

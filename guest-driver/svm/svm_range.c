@@ -11,9 +11,10 @@
  * notifier.
  *
  * The notifier of a munmap may neither allocate nor take svms->lock, so it clears the GPU
- * entries, adds the pages to the range's fixed-size log, and queues the range. The next task
- * that takes svm_lock() or svm_lock_write() applies the logs to the tree first, under
- * mmap_lock for writing; deferred_list_work does so if no other task comes earlier.
+ * entries, adds the pages to the range's log (struct svm_unmap_log), and adds the range to
+ * deferred_range_list. The next task that takes svm_lock() or svm_lock_write() applies the
+ * logs of these ranges to the tree first, under mmap_lock for writing; deferred_list_work
+ * does so if no other task comes earlier.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -455,7 +456,7 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 /*
  * Use WQ_HIGHPRI, as amdkfd does for its interrupt work, because engines stall until this workqueue
  * has handled the faults of the process. The workqueues of all processes share one lockdep map,
- * since lockdep has no memory for one map per process.
+ * since lockdep's tables have a fixed size, too small for one map per process.
  */
 static struct workqueue_struct *svm_wq_alloc(u16 pasid)
 {

@@ -54,7 +54,8 @@ struct svm_pull {
  *       svm_dma.c
  * @pulls: last migrations by faults into the GPU's VRAM. svm_range_list.lock protects @pulls,
  *         @next_pull and @full_faults
- * @next_pull: number of the next pull; its index in @pulls is @next_pull % SVM_PULLS
+ * @next_pull: number of pulls recorded so far; the next pull is recorded at index
+ *             @next_pull % SVM_PULLS of @pulls
  * @full_faults: number of faults that found the GPU's VRAM full
  * @faults: faults of the process's queues that have not been handled yet
  */
@@ -163,8 +164,8 @@ struct svm_attrs {
  * @unmapped: munmaps that are not applied to the tree yet; protected by svms->deferred_list_lock
  * @attrs: attributes; protected by svms->lock, but notifiers read attrs.flags without a lock
  * @leader: index of the GPU that is ahead in faults (adaptive policy); protected by svms->lock
- * @lead: number of faults by which @leader is ahead of all other GPUs together, or 0 if there is no
- *        leader; protected by svms->lock
+ * @lead: lead of @leader: a fault of @leader increments it, a fault of another GPU decrements it
+ *        (svm_policy_count()); 0 if there is no leader; protected by svms->lock
  * @notifier: MMU interval notifier of exactly this range
  * @lock: serialises writes of GPU entries with @notifier; taken in notifiers, so holders do
  *        not allocate. Order: see struct svm_range_list
@@ -175,9 +176,9 @@ struct svm_attrs {
  * @invalid: entries were cleared although svm_range_stays_mapped() is true, so restore_work has to
  *           map the range again; protected by @lock
  *
- * Unlike amdkfd's structure, this one has no member actual_loc. Pages of a range migrate one by
- * one, so a range has no single location. A CPU fault also migrates pages, but cannot update the
- * struct svm_range. svm_debugfs.c counts the pages at each location.
+ * Unlike amdkfd's structure, this one has no member actual_loc, for two reasons: a range has no
+ * single location, since its pages migrate one by one; and a CPU fault, which also migrates pages,
+ * cannot update the struct svm_range. svm_debugfs.c counts the pages at each location.
  */
 struct svm_range {
 	struct svm_range_list *svms;

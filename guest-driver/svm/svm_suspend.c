@@ -55,7 +55,8 @@ void svm_vram_lost(struct kfd_process *p)
 /**
  * svm_resume() - ignore faults that a GPU raised before the system slept
  * @p: process
- * @vdev: device; its clock may have restarted
+ * @vdev: device; its clock may have restarted, and unmap_ts from before the sleep could then be
+ *        later than new faults
  *
  * Context: process context.
  */

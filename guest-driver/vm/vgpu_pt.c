@@ -217,8 +217,9 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
 	/*
-	 * The hardware does not reach the PTB now. Empty the PTB: if the whole leaf is cleared
-	 * later, pt_clear_part() restores the pointer to the PTB without writing zeros to the PTB.
+	 * The hardware does not reach the PTB now, but the PTB stays in the tree. Write zeros to
+	 * it. If the whole leaf is set to 0 later, pt_clear_part() then only has to replace the
+	 * leaf with the pointer to the PTB.
 	 */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;

@@ -46,9 +46,8 @@ struct vgpu_pt;
 /**
  * struct vgpu_pt_ops - backend of a tree
  * @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or a negative errno
- * @free: free a table whose entries are zero. Only vgpu_pt_free() calls @free: the tables that
- *        remain at vgpu_pt_fini() are not passed to @free, and the backend frees their memory
- *        afterwards
+ * @free: free a table whose entries are zero; called only by vgpu_pt_free(). After vgpu_pt_fini(),
+ *        the backend frees the memory of the remaining tables without @free
  * @lock: called before vgpu_pt_reserve() links a new table into the tree
  * @unlock: called after vgpu_pt_reserve() has linked the table
  * @write: write @n consecutive entries: entry @index + i gets the value @value + i * @step.

@@ -269,8 +269,8 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
  * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
- * @keep: returns true if the tables of pages first to last must stay, because entries of these
- *        pages may be written without another vgpu_pt_reserve()
+ * @keep: returns true if the tables of pages first to last must stay. They must if entries of these
+ *        pages may still be written after an earlier vgpu_pt_reserve()
  * @out: list that receives the removed tables, for vgpu_pt_free(). The hardware may walk these
  *       tables until the TLB has been flushed
  */

@@ -116,7 +116,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* Free PRT mappings, which belong to the address space alone. */
+/* Free PRT mappings. They have no BO, so the caller's unmap of all BOs has not freed them. */
 static void vm_free_prt(struct vgpu_vm *vm)
 {
 	struct interval_tree_node *node;

@@ -21,11 +21,11 @@ struct vgpu_device;
  * @vdev: device
  * @va_lock: in address spaces of the render node, protects the mappings and the fence of
  *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects all
- *           mappings. A thread that adds, cuts or removes mappings of GEM_VA there holds both
- *           locks, since the functions of vgpu_vm_va.c that do this require @va_lock. Taken before
- *           reservations of BOs
- * @push_lock: held while drm/ tests that no entry is stale (vgpu_vm_has_stale()) and pushes a
- *             job, and while entries become stale. Taken after reservations; the holder
+ *           mappings. But the functions of vgpu_vm_va.c require @va_lock in these address spaces,
+ *           too. So a thread of KFD that adds, cuts or removes mappings of GEM_VA holds both locks.
+ *           Taken before reservations of BOs
+ * @push_lock: held while drm/ tests that no page-table entry is stale (vgpu_vm_has_stale()) and
+ *             pushes a job, and while entries become stale. Taken after reservations; the holder
  *             neither allocates nor waits for fences
  * @jobs: reservation with the fence of every job that runs in the address space; NULL
  *        in address spaces of KFD. Set by drm/ before other threads find the address space

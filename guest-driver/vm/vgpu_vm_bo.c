@@ -47,8 +47,8 @@
 #include "vgpu_vm_trace.h"
 
 /*
- * Limit of the fragments in a PTB: 2 MiB, as log2 of pages. The fragments are in fact smaller,
- * because an aligned block of 2 MiB is written as one PDB0 leaf.
+ * Limit of the fragments in a PTB: 2 MiB, as log2 of pages. No fragment in a PTB reaches this
+ * limit, because an aligned block of 2 MiB is written as one PDB0 leaf.
  */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
@@ -110,7 +110,7 @@ static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
 		vgpu_res_first(tbo->resource, offset, size, cur);
 }
 
-/* Write the entries of one run of memory, starting at page @skip of the mapping. */
+/* Write entries of @vbo from its page @skip on, for the contiguous memory at the cursor @cur. */
 static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 			  const struct vgpu_res_cursor *cur)
 {
@@ -123,7 +123,7 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 	span.addr = base + cur->start;
 	span.npages = cur->size >> VGPU_PAGE_SHIFT;
 
-	/* Take the lock for each run, so that a notifier waits for at most one run. */
+	/* Take the lock for each run of memory, so that MMU notifiers do not wait for all runs. */
 	mutex_lock(&vs->pt_lock);
 	vgpu_vm_begin_write(vm);
 	vs->tlb_dirty |= vgpu_pt_write(&vs->pt, vbo->pages.start + skip, &span,
@@ -445,8 +445,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @offset: first byte to map, counted from the start of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: result of vgpu_peer_find() if @bo belongs to another GPU and may be in VRAM or a BAR.
- *        VGPU_PEER_NONE if @bo belongs to the GPU of @vm, or is mapped only while in GTT
+ * @peer: if @bo belongs to another GPU than @vm, and may be mapped while in VRAM or a BAR: result
+ *        of vgpu_peer_find(). Otherwise VGPU_PEER_NONE
  * @out: receives the mapping; vgpu_vm_bo_update() writes its entries
  *
  * Return: 0, -EINVAL for addresses that are invalid or in use, -ENOMEM.

@@ -42,7 +42,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
 
-/* vgpu_vm_va.c: mappings that are named by their address; only the render node creates them */
+/* vgpu_vm_va.c: mappings that are named by their address; only GEM_VA creates them */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags);
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);
@@ -58,7 +58,7 @@ int vgpu_vm_clear_stale(struct vgpu_vm *vm, bool idle);
 bool vgpu_vm_has_stale(struct vgpu_vm *vm);
 unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);
 
-/* vgpu_vm_va_kfd.c: mappings by address in KFD's address spaces */
+/* vgpu_vm_va_kfd.c: mappings that GEM_VA creates in KFD's address spaces */
 int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo);
 bool vgpu_vm_has_va(struct vgpu_vm *vm);
 

@@ -95,7 +95,7 @@ static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 
 /**
  * vgpu_vm_job_write() - add a write of consecutive entries
- * @job: job, not full
+ * @job: job with space for at least VGPU_VM_WRITE_DWORDS
  * @mc: MC address of the first entry
  * @n: number of entries, 1 to VGPU_PT_ENTRIES
  * @value: value of the first entry

@@ -37,7 +37,7 @@ struct vgpu_vm_manager {
  * struct vgpu_vm_state - an address space, with the members that only vm/ uses
  * @base: members that other folders use, too
  * @compute: true for an address space of KFD, false for one of the render node; constant
- * @alloc_lock: serialises growth of the tree, and protects @bos and @pool. The holder may
+ * @alloc_lock: serialises growth of the page tables, and protects @bos and @pool. The holder may
  *              allocate, so the lock is never taken in reclaim or in a notifier. Taken after
  *              reservations of BOs. A task that removes pages from @bos clears their entries
  *              before it drops the lock, because afterwards svm/ may write entries of these
@@ -55,7 +55,7 @@ struct vgpu_vm_manager {
  * @moved_lock: protects @moved and @stale; innermost
  * @moved: list of the struct vgpu_vm_bo whose entries are to be written
  * @stale: number of struct vgpu_vm_bo in @moved that have stale entries (vgpu_vm_bo.stale). The
- *         others in @moved have no entries. Incremented only with vgpu_vm.push_lock held
+ *         other mappings in @moved have no entries. Incremented only with vgpu_vm.push_lock held
  * @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock
  * @job: buffer for the packets by which SDMA will write entries. NULL if the address space does not
  *       use SDMA, so that the CPU writes all entries. @pt_lock protects this member and the
@@ -98,10 +98,12 @@ struct vgpu_vm_state {
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
  * @vm: address space
  * @bo: BO, which the owner of the mapping keeps alive, or NULL for a PRT mapping
- * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
+ * @bo_link: in bo->vm_mappings; changed only with the BO's reservation held and inside
+ *           vgpu_userptr_lock(), so each of the two protects readers
  * @moved_link: in vgpu_vm_state.moved while @moved is true; protected by vgpu_vm_state.moved_lock
- * @pages: first and last page, and node of vgpu_vm_state.bos; protected by
- *         vgpu_vm_state.alloc_lock and vgpu_userptr_lock()
+ * @pages: first and last page, and node of vgpu_vm_state.bos, which vgpu_vm_state.alloc_lock
+ *         protects. If a BO is mapped, the first and last page change only inside
+ *         vgpu_userptr_lock(), because the MMU notifier reads them
  * @offset: offset of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
  * @claimed: true if vgpu_vm_bo_claim() created the mapping. The caller of that function has a

@@ -54,7 +54,8 @@ static void vm_write_prt(struct vgpu_vm *vm)
  * vgpu_vm_restore_tables() - write the page tables again if VRAM was lost
  * @vm: address space of the render node; no job runs in it
  *
- * The next vgpu_vm_update_moved() writes the entries of BOs.
+ * Writes all directories, and the entries of PRT mappings. The next vgpu_vm_update_moved() writes
+ * the entries of BOs.
  *
  * Context: sleeps; the caller holds va_lock and no reservation.
  */

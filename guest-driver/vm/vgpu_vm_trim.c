@@ -3,9 +3,10 @@
  * Frees empty page tables some time after they became empty.
  *
  * A notifier that empties a table only puts the table on a list (vgpu_pt.empty). After TRIM_DELAY,
- * the worker trim_work() removes the listed tables from the tree. An allocation of tables removes
- * them earlier, before it takes more VRAM. After one TLB flush for all removed tables, the memory
- * of these tables becomes free pieces of the pool. If a BO of the pool then has only free pieces,
+ * the worker trim_work() removes the listed tables from the tree. If new tables are needed earlier
+ * and the pool has no free piece, vgpu_vm_make_room() removes the listed tables. (The pool consists
+ * of BOs, which are divided into pieces, one for each table: vgpu_vm_pool.c.) After one TLB flush
+ * for all removed tables, their pieces become free. If a BO of the pool then has only free pieces,
  * the worker frees the BO.
  *
  * An empty table is kept if a mapping (vgpu_vm_state.bos) has pages in the table's range, since the

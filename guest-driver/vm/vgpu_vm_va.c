@@ -203,8 +203,9 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
  * Write the entries of @vbo near a cut again. The caller has cut a mapping before @page, and @vbo
  * is the part before or after the cut. The old entries may have a leaf or fragments that extend
  * across the cut, to pages that are about to be cleared. Leaves and fragments do not cross
- * multiples of LEAF_PAGES, so only the entries between the multiples around the cut are written.
- * The new fragments do not extend across the cut.
+ * multiples of LEAF_PAGES. So of the entries of @vbo, write only those between the last such
+ * multiple before the cut and the first one after it. The new fragments do not extend across the
+ * cut.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -234,9 +235,10 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	 * Stale entries can be cleared here, because no job or queue uses them. In an address space
 	 * of the render node, the caller has waited for all jobs. In an address space of KFD, the
 	 * queues were evicted before the BO's moves, and the caller has waited for these moves.
-	 * vgpu_vbo_clear() clears the entries of the whole mapping and marks it as moved. For the
-	 * pages that stay mapped, vgpu_vm_update_moved() writes entries before the next job runs;
-	 * in an address space of KFD, the restore writes these entries before the queues run.
+	 * vgpu_vbo_clear() clears the entries of the whole mapping and marks it as moved. If some
+	 * pages stay mapped, their entries are written again before they are needed: by
+	 * vgpu_vm_update_moved() before the next job runs; in an address space of KFD by the
+	 * restore, before the queues run.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -265,7 +267,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * The pages are cleared before the unlock. After the unlock, a fault or SET_ATTR may create
+	 * The pages were cleared above, before the unlock. After it, a fault or SET_ATTR may create
 	 * an SVM range at these pages (vgpu_vm_va_busy()) and write the entries of this range.
 	 * Clearing the pages later would remove the entries of the SVM range.
 	 */
@@ -423,10 +425,10 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
  * If another thread holds the reservation of a mapping's BO, or if the GPU does not reach the BO,
  * the function skips the mapping, which stays marked as moved until the next call. The function
  * does not wait for moves and clears of BOs: later jobs depend on these moves and clears
- * (vgpu_vm_last_update()). If @idle is false, the function skips BOs with moves or clears in
- * flight, since jobs in flight must not access the memory of these BOs.
+ * (vgpu_vm_last_update()). But jobs in flight do not depend on them. So if @idle is false, the
+ * function skips BOs with moves or clears in flight.
  *
- * Return: 0.
+ * Return: always 0.
  */
 int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 			 bool idle)
@@ -496,7 +498,8 @@ static int vbo_clear_stale(struct vgpu_vm_bo *vbo, bool idle)
  * vgpu_vm_clear_stale() - clear stale entries
  * @vm: address space of the render node; the caller holds va_lock and no reservation
  * @idle: true if no job runs in @vm and none will run before the caller's next job. If false,
- *        the function waits for jobs and moves of the BOs with stale entries
+ *        the function waits until, for each BO with stale entries, the jobs and moves that have a
+ *        fence in the BO's reservation are done
  *
  * More entries may become stale during the call: see vgpu_vm_has_stale().
  *

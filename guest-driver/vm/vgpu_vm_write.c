@@ -14,11 +14,11 @@
  * returns the job's fence. The jobs run in order on a ring of the kernel.
  *
  * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap, and a
- * notifier must not need memory. Before the CPU writes, it submits the unfinished
- * job and waits for it. This wait is bounded, because a submitted job needs neither memory nor
- * locks to signal its fence. The submission allocates the fence, with pt_lock held. This allocation
- * must not reclaim memory, because reclaim may wait for MMU notifiers, which take pt_lock. If there
- * is no memory for the fence, the CPU executes the packets.
+ * notifier must not need memory. Before the CPU writes, it submits the unfinished job and waits for
+ * it. This wait is bounded, because a submitted job needs neither memory nor locks to signal its
+ * fence. The submission allocates the fence, with pt_lock held. This allocation must not reclaim
+ * memory, because reclaim may wait for MMU notifiers, which take pt_lock. If there is no memory for
+ * the fence, the CPU executes the packets.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -199,8 +199,8 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
 	/*
-	 * Ignore the result: if the device did not answer, it was reset, or its engines have
-	 * stopped or are about to be stopped.
+	 * Ignore the result. If the device did not answer, it was reset, or its engines have
+	 * stopped or are about to be stopped. So no engine goes on with old translations.
 	 */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
@@ -226,10 +226,11 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * uses SDMA
  * @vm: address space, pt_lock held
  *
- * If it does, writes of entries add packets for SDMA from this call on. This ends with
- * vgpu_vm_publish(), or when the caller clears vgpu_vm_state.by_sdma. The device may use the
- * previous entries until vgpu_vm_publish() has returned. So the caller writes only entries that map
- * memory; the CPU writes all entries that unmap memory (see "two writers" at the top of this file).
+ * If the address space uses SDMA, writes of entries add packets for SDMA from this call until
+ * vgpu_vm_publish(), or until the caller clears vgpu_vm_state.by_sdma. The device may use the
+ * previous entries until vgpu_vm_publish() has returned. The caller writes only entries that map
+ * memory, because the CPU must write all entries that unmap memory (see "two writers" at the top of
+ * this file).
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {
@@ -306,8 +307,9 @@ struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 
 	mutex_lock(&vs->pt_lock);
 	/*
-	 * vgpu_vm_publish() waits until SDMA has written the entries, then flushes the TLB. The
-	 * wait is needed, because the flush must follow the writes.
+	 * If the TLB must be flushed, this function waits for SDMA, although it returns a fence:
+	 * the CPU flushes the TLB (in vgpu_vm_publish()), and only after SDMA has written the
+	 * entries.
 	 */
 	if (vs->tlb_dirty)
 		vgpu_vm_publish(vm, false);

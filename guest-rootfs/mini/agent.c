@@ -8,10 +8,10 @@
  * separately, and sends all output before the exit status. tools/vgpu_tools/guest/agent.py is the
  * launcher's side and describes the payloads.
  *
- * Started as "vgpu-agent waiting", the agent first reads only FRAME_SEED and FRAME_TIME, which the
- * launcher sends after it has restored the guest from a snapshot. The snapshot is taken before
- * these frames. On FRAME_TIME the agent runs vgpu-devices, which mounts the programs, loads the
- * driver and mounts the host's folder.
+ * If the agent is started as "vgpu-agent waiting", the launcher takes a snapshot of the guest while
+ * the agent waits for its first frame. After the launcher has restored a guest from the snapshot,
+ * it first sends FRAME_SEED and FRAME_TIME. On FRAME_TIME the agent runs vgpu-devices, which mounts
+ * the programs, loads the driver and mounts the host's folder.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -44,7 +44,7 @@ enum frame {
 	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; no bytes: end of input */
 	FRAME_SIZE = 'W',	/* to the guest: number of rows and of columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
-	/* to the guest, restored from a snapshot: random bytes for the kernel */
+	/* to a guest that was restored from a snapshot: random bytes for the kernel */
 	FRAME_SEED = 'S',
 	/* to the guest, after FRAME_SEED: time of day; the agent then loads the driver */
 	FRAME_TIME = 'T',

@@ -38,7 +38,8 @@
 #define AQL_BARRIER_SIGNAL(i)		(2 + 2 * (i))
 
 /*
- * BARRIER_VALUE waits until this is true: (value of SIGNAL & MASK) COND VALUE.
+ * Dword offsets in BARRIER_VALUE. The packet waits until this comparison is
+ * true: ((value of the signal at address SIGNAL) & MASK) COND VALUE.
  */
 #define AQL_VALUE_SIGNAL		2
 #define AQL_VALUE_VALUE			4

@@ -48,9 +48,9 @@
 #define GWS_NUM					64
 
 /*
- * Doorbells of the MECs: byte offsets of the first and the last one in a page
- * of BAR 2. OFFSET is compared with the low 12 bits of a doorbell's offset; the
- * higher bits of the doorbell's offset are ignored.
+ * First and last doorbell of the MECs in each page of BAR 2. OFFSET is the byte
+ * offset of this doorbell in the page. OFFSET is compared with the low 12 bits
+ * of a doorbell's offset in BAR 2; the higher bits are ignored.
  */
 #define CP_MEC_DOORBELL_RANGE_LOWER	(GC_BASE + 0x105c)
 #define CP_MEC_DOORBELL_RANGE_UPPER	(GC_BASE + 0x105d)

@@ -39,8 +39,9 @@
 #define VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR	0x00000001u
 #define VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT	0x00000002u
 /*
- * A set bit *_DEFAULT redirects accesses with a fault of that class to the
- * default page.
+ * If bit X_DEFAULT is set, an access with a fault of class X (RANGE, PDE0, ...)
+ * goes to the default page. (The model redirects only reads. If VM_CONTEXT_CNTL
+ * has a bit for the class, that bit must be set, too.)
  */
 #define VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT	0x00000004u
 #define VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT	0x00000008u
@@ -83,7 +84,7 @@
 #define VGPU_WALKER_RANGE		1	/* address is not in START to END of the context */
 #define VGPU_WALKER_PDE			2	/* a directory entry is invalid or malformed */
 #define VGPU_WALKER_TRANSLATE_FURTHER	3	/* not reported by the model */
-/* The page, or the table (PTB) with the PTE of the page, is not in memory. */
+/* The address of the page, or of the PTB with its PTE, leads to no memory. */
 #define VGPU_WALKER_NACK		4
 
 /* Values of PERMISSION: the bit that the page-table entry lacks. */

@@ -67,8 +67,8 @@
 #define IH_RETRY_INT_CAM_CNTL__ENABLE		0x00010000u
 #define VGPU_RETRY_CAM_SLOTS		16	/* number of slots in the model */
 /*
- * These registers select the ring of each client: entries of client INDEX go to
- * ring DATA__RING_ID.
+ * These registers select the ring of each client. IH_CLIENT_CFG_INDEX has the
+ * number of a client, and IH_CLIENT_CFG_DATA the ring of this client's entries.
  */
 #define IH_CLIENT_CFG			(OSSSYS_BASE + 0x184)
 #define IH_CLIENT_CFG__TOTAL_CLIENT_NUM		0x0000001fu

@@ -10,7 +10,7 @@
 #ifndef VGPU_PM4_H
 #define VGPU_PM4_H
 
-/* Type: 3 in all packets below. A packet of type 2 is a NOP of one dword. */
+/* Type: 3 in all packets below. Type 2: another form of a NOP of one dword. */
 #define PM4_HDR__TYPE			0xc0000000u
 #define PM4_HDR__COUNT			0x3fff0000u	/* dwords after the header, minus 1 */
 #define PM4_HDR__OPCODE			0x0000ff00u
@@ -67,8 +67,9 @@
 #define PM4_WAIT_DW1__FUNCTION		0x00000007u
 #define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
 /*
- * Values of OPERATION. 0: poll memory, or the register at offset DW2. 1: write
- * the reference to the register at offset DW2, then poll the one at offset DW3.
+ * Values of OPERATION. 0: poll memory, or the register whose dword offset in
+ * BAR 5 is in DW2. 1: write the reference to this register, then poll the
+ * register whose dword offset is in DW3.
  */
 #define PM4_WAIT_DW1__OPERATION		0x000000c0u
 /* Values 0 to 6 of FUNCTION: always, <, <=, ==, !=, >=, >. */
@@ -86,7 +87,7 @@
 #define PM4_EVENT__INDEX		0x00000f00u
 
 /* RELEASE_MEM: header, event, selections, address, data, int_ctxid. */
-#define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* model: 0 and 1 are memory */
+#define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* 0, 1: memory; the model rejects 2, 3 */
 #define PM4_RELEASE_DW2__INT_SEL	0x07000000u
 #define PM4_RELEASE_DW2__DATA_SEL	0xe0000000u
 #define PM4_DATA_NONE			0

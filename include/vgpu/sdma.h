@@ -118,8 +118,8 @@
 /*
  * The queue's image in memory (MQD), in dwords. The first SDMA_MQD_REGS dwords
  * are registers, in the order of their offsets. The model saves the state of
- * unfinished work to SDMA_MQD_WORK_DWORDS dwords that are reserved in Linux, in
- * a format of the model (qemu-device/sdma/mqd.c).
+ * unfinished work to SDMA_MQD_WORK_DWORDS dwords. These dwords are reserved in
+ * Linux's struct; their format is the model's own (qemu-device/sdma/mqd.c).
  */
 #define SDMA_MQD_REGS			32
 #define SDMA_MQD_DOORBELL_OFFSET	22

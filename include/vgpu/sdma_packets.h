@@ -69,18 +69,19 @@
  *   fourth          z, pitch
  *   fifth           slice pitch
  *
+ * x, y, z of the source and of the destination: first element of the rectangle.
  * Pitches and sizes are stored minus 1. All values except addresses count
- * elements. If z of the size is 1, and z of the source or destination is 0, the
- * slice pitch of that source or destination is not used.
+ * elements. If z of the size is 1, a source or destination with z 0 does not
+ * use its slice pitch.
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
-/* Index of the first dword of the source, and of that of the destination. */
+/* Index, in the packet, of the first dword of the source or destination. */
 #define SDMA_COPY_RECT_SRC_DW		1
 #define SDMA_COPY_RECT_DST_DW		6
 /*
- * Fields of these dwords of the source, the destination and the size:
- * XY: "x, y"; Z: "z, pitch" or "z"; SLICE: "slice pitch".
+ * Fields of the dwords that docs/hardware.md names as follows. XY: "x, y". Z:
+ * "z, pitch" or "z". SLICE: "slice pitch".
  */
 #define SDMA_COPY_RECT_XY__X		0x00003fffu
 #define SDMA_COPY_RECT_XY__Y		0x3fff0000u

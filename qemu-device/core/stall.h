@@ -20,7 +20,8 @@ typedef enum VGPUWait {
      * delay.
      */
     VGPU_WAIT_POLL,
-    VGPU_WAIT_REG,              /* register write by the main loop */
+    /* The main loop's write to a register, which the packet requests. */
+    VGPU_WAIT_REG,
     /*
      * After a retry fault: the driver's acknowledge of the CAM slot
      * VGPUStall.cam.

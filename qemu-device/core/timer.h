@@ -7,8 +7,9 @@
  * variable. If the caller of timer_mod() does not hold the BQL, a vCPU that is
  * about to wait can miss the signal. The work item then stays in the queue.
  * While it is there, QEMU counts this vCPU as running, and does not advance the
- * clock. Therefore these timers also let a bottom half, which holds the BQL,
- * call qemu_clock_notify(), which queues a work item and signals once more.
+ * clock. Therefore these timers also schedule a bottom half. It calls
+ * qemu_clock_notify(), which queues a work item and signals once more. The vCPU
+ * cannot miss this signal, because the bottom half holds the BQL.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_TIMER_H
 #define HW_MISC_VGPU_KFD_CORE_TIMER_H

@@ -170,8 +170,9 @@ static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 }
 
 /*
- * Complete the packet whose work is done. The completion has phases: start with
- * phase q->phase, which is a later one if an earlier call has stalled.
+ * Complete the packet whose work is done. The completion has the phases from
+ * AQL_PHASE_SIGNAL on. If a phase stalls, the next call starts with this phase,
+ * which is in q->phase.
  */
 static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
 {

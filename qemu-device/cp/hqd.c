@@ -136,9 +136,9 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
 }
 
 /*
- * Return true if @q is the worker's current queue. While the scheduler is
- * current, the queue that submitted the run list counts as current too, because
- * a stop of that queue also ends the run list.
+ * Return true if @q is the worker's current queue. While the scheduler's queue
+ * (hws.queue) is current, the queue that submitted the run list counts as
+ * current too, because a stop of that queue also ends the run list.
  */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the hardware scheduler, which executes a run list. The packets of
- * the list assign VMIDs to processes and map their queues.
+ * the list assign VMIDs to processes and map their queues. A slice is a part of
+ * the list. The queues of a slice are mapped at the same time.
  *
  *                          queues unmapped
  *   RUN_LIST ------> SAVE ----------------> MAP
  *                     ^                      |
- *       end of slice  |                      |  no free VMID, HQD or other
- *                     |                      v  resource, or end of the list
- *                     +-------------------- RUN
+ *       end of slice  |                      |  if no VMID, HQD or other
+ *                     |                      v  resource is free, or at list
+ *                     end +-------------------- RUN
  *
- * A slice is a part of the list. The queues of a slice are mapped at the same
- * time. A slice has no time limit if no packets are left for another slice: the
- * list ends, or chains back to the start of this slice.
+ * A slice has no time limit if no packets are left for another slice: the list
+ * ends, or chains back to the start of this slice.
  *
  * The list stays in memory, where the driver may change it. Therefore the
  * scheduler copies the next packet from memory, and executes the copy.
@@ -250,8 +250,8 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 
 /*
  * Execute the next packet of the list, for the slice that is being built. If a
- * resource that the packet needs is not free, start this slice. The packet is
- * executed again when the following slice is built.
+ * VMID, HQD or other resource that the packet needs is not free, run the slice
+ * without the packet. The packet is executed again for the following slice.
  */
 static VGPUStep hws_packet(VGPUCp *cp)
 {

@@ -88,12 +88,12 @@ typedef struct CpProcess {
 } CpProcess;
 
 /*
- * The scheduler. The CP's worker executes the run list in the same way as the
- * queues of the HQDs: @queue is the worker's queue number CP_NUM_HQDS. The run
- * list stays in memory; @list and @slice are positions in it. A slice is a part
- * of the list for which there are enough VMIDs and HQDs. The worker's thread
- * accesses this struct. While @queue is not the worker's current queue
- * (w.current), other threads may also set @phase to CP_HWS_NONE, under w.lock.
+ * The scheduler. For the CP's worker, the run list is one more queue besides
+ * those of the HQDs: @queue, with the number CP_NUM_HQDS. The run list stays in
+ * memory; @list and @slice are positions in it. A slice is a part of the list
+ * for which there are enough VMIDs and HQDs. Only the worker's thread writes
+ * this struct, with one exception: another thread that holds w.lock may end the
+ * run list (vgpu_cp_hws_end()) if @queue is not the worker's current queue.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -109,10 +109,11 @@ typedef struct CpHws {
      */
     bool whole_list;
     /*
-     * True if a stall of the run list was logged. A run list stalls if the
-     * first packet of a slice gets no free VMID, HQD or other resource. This
-     * slice has mapped nothing, so its end frees no resource. Unless a resource
-     * becomes free otherwise, the next slice stalls at the same packet.
+     * True if a stall of the run list was logged: do not log it again. A run
+     * list stalls if the first packet of a slice gets no free VMID, HQD or
+     * other resource. The slice then maps nothing, so its end frees no
+     * resource. Unless a resource becomes free otherwise, the next slice stalls
+     * at the same packet.
      */
     bool starved;
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
@@ -232,11 +233,13 @@ void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0);
 
-/* Functions in pm4.c. The thread calls these functions with no lock held. */
+/*
+ * Functions in pm4.c and aql.c. The CP's thread calls them with no lock held.
+ */
 
-/* Execute a packet of the queue, or a part of the packet. */
+/* Execute a PM4 packet of the queue, or a part of the packet. */
 VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
-/* aql.c: execute an AQL packet of the queue, or a part of the packet. */
+/* Execute an AQL packet of the queue, or a part of the packet. */
 VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 /* Pass a PM4 or AQL dispatch packet to the shader unit. */
 VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
@@ -265,9 +268,9 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
 /*
- * Unmap a queue that is not current, and save it to its MQD unless @reset. The
- * queue has left its HQD on return. If the result is VGPU_STEP_STALL, the queue
- * is not saved yet: the caller must call again.
+ * Unmap a queue that is not the worker's current queue, and save it to its MQD
+ * unless @reset. The queue has left its HQD on return. If the result is
+ * VGPU_STEP_STALL, the queue is not saved yet: the caller must call again.
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 

@@ -172,9 +172,11 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
  * Invalidate the VMIDs that have the packet's PASID, in one hub after the
  * other. Each hub takes four steps, which x->done counts: two writes of the
  * address range, the write of the request, and the wait for the ACK bits of the
- * VMIDs in the request (x->reg_val). After the request, the scheduler may
- * assign another VMID to the process. The wait ignores the new VMID, because
- * the request never sets the new VMID's ACK bit. The new VMID needs no request:
+ * VMIDs in the request (x->reg_val).
+ *
+ * After the request, the scheduler may assign another VMID to the process. The
+ * wait ignores the new VMID: the request does not set the new VMID's ACK bit,
+ * so a wait for this bit might never end. The new VMID needs no request:
  * vgpu_hub_set_root() has invalidated the VMID's old translations at the
  * assignment.
  */

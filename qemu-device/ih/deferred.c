@@ -88,8 +88,9 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
     qemu_mutex_lock(&s->lock);
     if (s->ih->flushing) {
         /*
-         * This call comes from code that vgpu_iommu_request() below runs. The
-         * outer call pushes the queued entries.
+         * An outer call of this function is in vgpu_iommu_request() below,
+         * which has run code that calls this function again. The outer call
+         * pushes the queued entries.
          */
         qemu_mutex_unlock(&s->lock);
         return true;

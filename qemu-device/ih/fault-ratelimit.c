@@ -15,7 +15,8 @@
 
 #define RATELIMIT_MAX_NS    (64 * SCALE_MS)
 /*
- * After this time without a try to access a page, the page's interval is reset.
+ * If a page is not accessed for longer than this time, the interval between its
+ * entries starts at VGPU_RETRY_INTERVAL_NS again.
  */
 #define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS)
 

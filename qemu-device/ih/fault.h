@@ -50,13 +50,13 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: In: the members that describe the access are set (hub, vmid, va,
- *         write and invs). stall->serial is the fault serial number of the last
- *         stall of the same access, or 0 if the access has not stalled before.
- *         Out: stall->why is set. stall->cam is set for VGPU_WAIT_CAM, and
- *         stall->until for VGPU_WAIT_RETRY. stall->serial is the serial number
- *         of the page's last reported fault; 0 if no CAM slot is free, or if
- *         the interrupt is disabled.
+ * @stall: In: hub, vmid, va, write and invs describe the access. serial is the
+ *         value that this function has set at the last stall of the same
+ *         access, or 0 if the access has not stalled before.
+ *         Out: why is set. cam is set for VGPU_WAIT_CAM, and until for
+ *         VGPU_WAIT_RETRY. serial is set to the serial number of the page's
+ *         last reported fault, or to 0 if the interrupt is disabled or no CAM
+ *         slot is free.
  *
  * If VM_L2_PROTECTION_FAULT_CNTL2.ENABLE_RETRY_INTERRUPT is 0, the function
  * pushes no interrupt entry. Otherwise:
@@ -76,8 +76,8 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
  * vgpu_fault_ratelimit_clear: end the rate limit of a page
  * @c: client
  * @vmid: VMID
- * @va: GPU address of an access that stalled with VGPU_WAIT_RETRY. When the
- *      access was repeated, it caused no retry fault.
+ * @va: GPU address of an access that stalled with VGPU_WAIT_RETRY, and was then
+ *      repeated without a retry fault
  *
  * Context: any thread. Takes s->lock.
  */

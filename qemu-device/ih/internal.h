@@ -134,10 +134,7 @@ struct VGPUIh {
     bool irq_due;
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
-    /*
-     * Each element is the rate limit of one page's interrupt entries. The saved
-     * state has this array under the name "pace".
-     */
+    /* Each element is the rate limit of one page's interrupt entries. */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
     /* Serial number of the last reported fault. Read atomically. */
     uint32_t fault_serial;
@@ -195,9 +192,9 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
 /*
  * Fill in @stall: the access at @site waits until the driver acknowledges
  * @slot. If the slot is not acknowledged by VGPUCamSlot.due, a timer wakes the
- * queue, which tries the access again. The first call of this function at or
- * after that time pushes the slot's interrupt entry again. The caller holds
- * s->lock.
+ * queue, which tries the access again. If the access faults again, this
+ * function is called again at or after that time, and pushes the slot's
+ * interrupt entry again. The caller holds s->lock.
  */
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
@@ -220,8 +217,9 @@ extern const VMStateDescription vmstate_vgpu_cam_times;
 /* fault-ratelimit.c */
 
 /*
- * Count a retry fault on @page, with the CAM off, at time @now (ns,
- * QEMU_CLOCK_VIRTUAL). Return true if the caller is to push an entry. Otherwise
+ * Apply the rate limit of @page to a retry fault at time @now (ns,
+ * QEMU_CLOCK_VIRTUAL). Used while the CAM is off. If the caller is to push an
+ * entry, return true and leave *@serial unchanged. Otherwise return false and
  * set *@serial to the serial number in the last entry for the page. The caller
  * holds s->lock.
  */

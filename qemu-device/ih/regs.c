@@ -173,7 +173,7 @@ const VGPUBlock vgpu_ih_block = {
     .store = ih_store,
 };
 
-/* Return true if register @reg enables doorbell @dword. */
+/* Return true if register @reg enables the doorbell at dword offset @dword. */
 static bool ih_doorbell_is(VGPUState *s, uint32_t reg, uint32_t dword)
 {
     uint32_t val = vgpu_ih_reg(s, reg);

@@ -89,9 +89,9 @@ static bool inject_is_active(const VGPUInjection *i)
 }
 
 /*
- * Some of the static functions below access a VGPUInjection. The caller of
- * these functions holds s->inject->lock. Only vgpu_inject_destroy() calls one
- * of these functions without the lock.
+ * The caller of a static function of this file that accesses a VGPUInjection
+ * holds s->inject->lock. Exception: vgpu_inject_destroy() calls
+ * inject_remove_one() without the lock.
  */
 
 /* Update the masks of kinds that may fire and of links that are down. */
@@ -157,9 +157,9 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 }
 
 /*
- * Decide whether @i takes effect at the occasion at @site. The decision depends
- * on skip, count and a random number; @site is not compared with the filter. If
- * @i takes effect, fill in *@hit and return true.
+ * Decide whether @i takes effect at an occasion. The decision depends on skip,
+ * count and a random number. @site is for the trace, and is not compared with
+ * the filter. If @i takes effect, fill in *@hit and return true.
  */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)

@@ -13,12 +13,12 @@
  *
  * Code that implements the effect of each kind:
  *
- *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), for
+ *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), called by
  *     gart-corrupt, gart-lost,             memory/page-walk.c
  *     gart-late
  *   inv-no-ack, inv-early-ack            memory/invalidate-inject.c
  *   vram-lost, vram-lost-at-reset        memory/vram.c
- *   vram-poison                          vgpu_inject_vram_poison(), for
+ *   vram-poison                          vgpu_inject_vram_poison(), called by
  *                                          queue/dma.c
  *   xgmi-down                            memory/xgmi.c
  *   fault-drop, -duplicate, -delay       ih/fault-inject.c
@@ -26,7 +26,7 @@
  *   ih-overflow                          ih/ring.c
  *   sdma-hang, sdma-slow,                sdma/packet-inject.c
  *     sdma-wrong-byte
- *   doorbell-lost                        vgpu_inject_doorbell_lost(), for
+ *   doorbell-lost                        vgpu_inject_doorbell_lost(), called by
  *                                          sdma/regs.c, cp/regs.c,
  *                                          pci/doorbell.c
  *   surprise-removal                     pci/surprise-removal.c
@@ -39,7 +39,10 @@
 
 /* In a member of VGPUSite: the member does not apply to this site. */
 #define VGPU_SITE_NONE  (-1)
-/* In a member of VGPUFilter: any value of this member of VGPUSite matches. */
+/*
+ * In a member of VGPUFilter: any value of the VGPUSite member of the same name
+ * matches.
+ */
 #define VGPU_SITE_ANY   (-2)
 
 /*
@@ -120,7 +123,7 @@ typedef struct VGPUInjectHit {
     uint64_t random;            /* random number, new for each effect */
 } VGPUInjectHit;
 
-/* Maximum number of injections in one device. */
+/* Maximum number of injections that a device can have at one time. */
 #define VGPU_INJECTIONS_MAX     64
 
 typedef struct VGPUInjection VGPUInjection;
@@ -242,10 +245,11 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: 0 if an injection takes effect at the first byte: this byte is then
- * poisoned. Otherwise the number of bytes from site.va on that are not
- * poisoned, at most @len. A result below @len means that an injection may take
- * effect at the next byte. To read on, call the function again for that byte.
+ * Return:
+ * - 0 if an injection takes effect at the first byte: this byte is poisoned.
+ * - @len if no byte is poisoned.
+ * - Otherwise the number of bytes before the first byte at which an injection
+ *   may take effect. To read on, call the function again for that byte.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
@@ -259,8 +263,8 @@ uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
  *          effect. @f is the filter of the injection, and @random a random
  *          number.
  *
- * The function is called for an event that concerns the whole device, such as a
- * reset. The event is one occasion for each injection of @kind.
+ * Call vgpu_inject_each() for an event that concerns the whole device, such as
+ * a reset. The event is one occasion for each injection of @kind.
  *
  * Context: any thread, with any locks except the injector's.
  */
@@ -310,8 +314,8 @@ uint32_t vgpu_inject_id(const VGPUInjection *i);
  * vgpu_inject_now: let an injection take effect during the command vgpu-inject
  * @s: device
  * @i: injection that the command has added. The kind must be immediate
- *     (vgpu_inject_is_immediate()), the threshold 1 << 32 and the skip 0, so
- *     that only args.count limits the effects.
+ *     (vgpu_inject_is_immediate()), the threshold 1 << 32 (probability 1), and
+ *     the skip 0. So only args.count limits the effects.
  * @site: site for the trace; not compared with the filter
  * @hit: filled in if the injection took effect
  *

@@ -26,9 +26,10 @@ typedef struct VGPUClientOps {
     /*
      * Wake queues that stalled on a retry fault in a VMID of mask @vmids: the
      * queues that wait for CAM slot @slot (-1: for any CAM slot), and all
-     * queues that wait without a CAM slot. A queue does not wake if
-     * vgpu_fault_pending() returns true for it: the queue has stalled on a
-     * newer fault meanwhile. The caller holds no lock of the device.
+     * queues that wait without a CAM slot. Exception: with @slot >= 0, a queue
+     * that waits for @slot does not wake if vgpu_fault_pending() returns true:
+     * the queue has meanwhile stalled on a newer fault, which uses the same
+     * slot. The caller holds no lock of the device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*

@@ -135,7 +135,8 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [VM_L2_PROTECTION_FAULT_CNTL] = {
         .exists = true,
         .mask = ~VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR,
-        .reset = 0x3ffffffc,            /* redirect faults of all classes */
+        /* Redirect reads with faults of all classes to the default page. */
+        .reset = 0x3ffffffc,
         .written = fault_cntl_written,
     },
     [VM_L2_PROTECTION_FAULT_CNTL2] = {

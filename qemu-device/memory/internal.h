@@ -11,14 +11,15 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-/* Number of entries of VGPUHub.ranges; power of two. */
+/* Number of entries in the log VGPUHub.ranges; a power of two. */
 #define VGPU_RANGE_LOG          64
 /* Number of VGPUWindows, each of which caches a range of RAM on the bus. */
 #define VGPU_BUS_WINDOWS        4
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
 /*
- * Value of VGPUSpan.fault for a class of no-retry faults. @name is the name of
+ * Value of VGPUSpan.fault for a class of no-retry faults: the bit that
+ * redirects reads with such a fault to the default page. @name is the name of
  * the class, such as RANGE, PDE0 or VALID.
  */
 #define VGPU_FAULT_CLASS(name) \
@@ -42,8 +43,8 @@ typedef struct VGPULeaf {
      */
     uint64_t addr;
     /*
-     * For an aperture: number of bytes from the va of the page walk on that are
-     * contiguous in memory of @kind. 0 for all other results.
+     * For an aperture: number of bytes, counted from the va of the page walk,
+     * that are contiguous in memory of @kind. 0 for all other results.
      */
     uint64_t left;
 } VGPULeaf;
@@ -51,7 +52,7 @@ typedef struct VGPULeaf {
 /* An invalidation of pages @first to @last of the VMIDs in mask @vmids. */
 typedef struct VGPURange {
     uint64_t first;             /* page number: address >> VGPU_PAGE_SHIFT */
-    uint64_t last;              /* number of the last page of the range */
+    uint64_t last;
     uint32_t vmids;
 } VGPURange;
 
@@ -71,8 +72,8 @@ typedef struct VGPUInvalidation {
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /*
      * For each client with a nonzero mask in @waiting: value of the client's
-     * counter VGPUTlb.access at the last request that found an access of the
-     * client in progress.
+     * counter VGPUTlb.access when a request last found an access in progress.
+     * When the counter has another value, this access has ended.
      */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
@@ -81,8 +82,8 @@ typedef struct VGPUInvalidation {
 typedef struct VGPUHub {
     /*
      * Fault status and acknowledges are written under s->lock, other registers
-     * under the BQL. Roots of page tables are also written by the CP's thread.
-     * Any thread reads registers, atomically.
+     * under the BQL. The CP's thread, too, writes roots of page tables, without
+     * the BQL. Any thread reads registers, atomically.
      */
     uint32_t regs[HUB_SPAN];
     VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
@@ -174,8 +175,8 @@ struct VGPUMemory {
     QLIST_HEAD(, VGPUIommuNotifier) iommu_notifiers;
     QemuMutex window_lock;      /* innermost lock */
     /*
-     * Windows of RAM on the bus (phys.c). Changed under window_lock, read under
-     * RCU.
+     * Cached ranges of RAM on the bus: see VGPUWindow in phys.c. Changed under
+     * window_lock, read under RCU.
      */
     struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
     /*
@@ -238,7 +239,10 @@ void vgpu_hub_clear_fault(VGPUState *s, unsigned hub);
  */
 void vgpu_invalidate_req_written(VGPUState *s, unsigned hub, unsigned off,
                                  uint32_t old, uint32_t val);
-/* Return the value of ACK of an invalidation engine. Any thread. */
+/*
+ * Acknowledge requests to the invalidation engine that have completed. Return
+ * the value of ACK. Any thread.
+ */
 uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
 
 /* invalidate-inject.c */
@@ -247,10 +251,11 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
 
 /*
- * *@vmids is the mask of VMIDs in a request to invalidation engine @eng. Apply
- * injections to these VMIDs. Clear in *@vmids each VMID whose translations are
- * to be dropped only after the acknowledge. Return the mask of VMIDs that are
- * never to be acknowledged. The caller holds s->lock.
+ * Apply injections to a request to invalidation engine @eng. On entry, *@vmids
+ * is the mask of VMIDs in the request. On return, *@vmids is the mask of VMIDs
+ * that the caller is to invalidate now. A timer invalidates the other VMIDs
+ * later. Return the mask of VMIDs that are never to be acknowledged. The caller
+ * holds s->lock.
  */
 uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
                                 uint32_t *vmids);
@@ -299,10 +304,11 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
  * Apply injections of kind xgmi-down to an access to VRAM, or to a read of
- * VGPU_XGMI_LINKS. site.va is the offset in the hive's VRAM, in which the nodes
- * follow each other. If an injection takes effect, it takes down the link to
- * the node with this offset. Offsets in the device's own VRAM are ignored. Any
- * thread.
+ * VGPU_XGMI_LINKS. site.va is an offset in the hive's VRAM, in which the nodes
+ * follow each other; for VGPU_XGMI_LINKS, the offset at which a node's VRAM
+ * begins. If an injection takes effect, it takes down the link to the node that
+ * has the VRAM at this offset. Offsets in the device's own VRAM are ignored.
+ * Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

@@ -2,8 +2,8 @@
 /*
  * vgpu-kfd: injections into invalidations: an invalidation is never
  * acknowledged (inv-no-ack), or is acknowledged before translations are dropped
- * (inv-early-ack). Delays are on QEMU_CLOCK_VIRTUAL, which stops with the
- * machine.
+ * (inv-early-ack). The delay until the translations are dropped is in
+ * QEMU_CLOCK_VIRTUAL, which stops with the machine.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

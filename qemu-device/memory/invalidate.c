@@ -144,9 +144,9 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
             vgpu_hub_clear_fault(s, h);
         }
         /*
-         * If a request for a VMID of @vmids is pending, both requests get one
-         * acknowledge, and invalidate_complete() counts one invalidation for
-         * the VMID. Therefore count the pending requests here.
+         * If an older request for a VMID of @vmids is pending, one acknowledge
+         * ends both requests, and invalidate_complete() counts only one
+         * invalidation for the VMID. Therefore count the older requests here.
          */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));

@@ -10,8 +10,10 @@
  *
  * A reply is the translation of one range of addresses for one queue. At the
  * end of a time slice on the worker, the queue drops its replies, unless the
- * time slice ends with a new request: then the repeated access needs the
- * replies. A reply becomes stale earlier in these cases:
+ * time slice ends with a new request. In this case, the queue keeps the earlier
+ * replies: one access may need several translations, and all of them are needed
+ * again when the access is repeated. A reply becomes stale earlier in these
+ * cases:
  * - The IOMMU notifies an unmapping.
  * - The memory map of the bus changes.
  * - The VMID of the access that made the request is invalidated in its hub.

@@ -42,7 +42,7 @@ typedef struct VGPUIommuReply {
     bool denied;                /* the IOMMU does not allow the access */
     AddressSpace *as;           /* address space of @addr */
     hwaddr addr;                /* address of @start in @as */
-    VGPUIommuStamp stamp;       /* VGPUIotlb.stamp of the request */
+    VGPUIommuStamp stamp;       /* copy of VGPUIotlb.stamp of the request */
     /* The reply is stale from this time on (ns, QEMU_CLOCK_VIRTUAL). */
     int64_t until;
 } VGPUIommuReply;
@@ -78,8 +78,9 @@ struct VGPUIotlb {
  *
  * Call this function before vgpu_client_begin(), which drops invalidated
  * translations from the TLB. In the opposite order, an invalidation could come
- * between the two calls. The access could then use an old translation, although
- * its request would seem to be newer than the invalidation.
+ * between the two calls. The access could then use an old translation of the
+ * TLB, and request the IOMMU's translation of an old bus address. This request
+ * would seem to be newer than the invalidation.
  *
  * Context: the caller may access @iotlb: see VGPUIotlb.
  */

@@ -88,8 +88,8 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
  * Set *@kind to the kind of memory that @entry points to, and convert *@addr,
  * the address in @entry, to an address in that kind of memory. Before the call,
  * *@addr is a bus address, or an offset in VRAM plus FB_OFFSET. The caller
- * accesses @len bytes. Return false if *@addr is below VRAM; phys.c detects
- * addresses above VRAM.
+ * accesses @len bytes. Return false if *@addr is below VRAM, that is, less than
+ * FB_OFFSET. phys.c detects addresses above VRAM.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -120,9 +120,9 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
         return true;
     case VGPU_LEVEL_PDB0:
         /*
-         * Entries of PDB0 have the format of a PTE. The walk continues only at
-         * a valid entry with TF (translate further) that is not a no-retry
-         * entry.
+         * Entries of PDB0 have the format of a PTE. The walk ends at an entry
+         * that is invalid, that has no TF (translate further), or that is a
+         * no-retry entry.
          */
         return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;

@@ -31,11 +31,11 @@ typedef enum VGPUAccessType {
 } VGPUAccessType;
 
 /*
- * The result of the translation of a GPU address, which @kind describes: a
- * range of memory that is contiguous in the host, a fault, or VGPU_TARGET_WAIT.
- * The memory is valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the thread
- * that called vgpu_gpuvm_map(). For a fault or a wait vgpu_phys_unmap() does
- * nothing.
+ * The result of the translation of a GPU address: a range of memory that is
+ * contiguous in the host, a fault, or VGPU_TARGET_WAIT. @kind shows which of
+ * these. The memory is valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the
+ * thread that called vgpu_gpuvm_map(). For a fault or VGPU_TARGET_WAIT,
+ * vgpu_phys_unmap() does nothing.
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
@@ -45,7 +45,10 @@ typedef struct VGPUSpan {
     /* True if host memory is mapped, which vgpu_phys_unmap() has to release. */
     bool mapped;
     uint8_t walker_error;       /* VGPU_WALKER_* of a fault */
-    /* Class of a fault: one of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT. */
+    /*
+     * Class of a fault: VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT, the bit that
+     * redirects reads with such a fault to the default page.
+     */
     uint16_t fault;
     uint16_t flags;             /* VGPU_LEAF_* of the first leaf */
     /*

@@ -14,7 +14,7 @@ typedef struct VGPUTlbEntry {
     uint64_t addr;              /* VGPULeaf.addr */
     uint32_t gen;               /* value of VGPUHub.gen[vmid] before the walk */
     uint8_t shift;              /* log2 of the leaf's size in bytes */
-    uint8_t kind;               /* VGPUTargetKind, not a fault */
+    uint8_t kind;               /* VGPUTargetKind below VGPU_TARGET_RETRY */
     uint16_t flags;             /* VGPU_LEAF_* */
 } VGPUTlbEntry;
 

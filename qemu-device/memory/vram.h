@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the memory of VRAM: allocation, loss of the contents at a reset,
- * and fault injection.
+ * vgpu-kfd: the host memory of VRAM. Functions for the allocation, for the loss
+ * of the contents at a reset, and for fault injection.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 #define HW_MISC_VGPU_KFD_MEMORY_VRAM_H

@@ -35,10 +35,9 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp);
 void vgpu_xgmi_leave(VGPUState *s);
 
 /**
- * vgpu_xgmi_remove: after a surprise removal, wait for peers' accesses to VRAM
- * @s: device that was removed; s->removed is set
- *
- * On return no peer accesses the device's VRAM.
+ * vgpu_xgmi_remove: after a surprise removal, wait until no peer accesses VRAM
+ * @s: device that was removed; s->removed is set, so that peers begin no new
+ *     accesses
  *
  * Context: BQL held.
  */

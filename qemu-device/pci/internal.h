@@ -49,7 +49,7 @@ struct VGPUPci {
 extern const MemoryRegionOps vgpu_mmio_ops;
 
 /*
- * Pass the list of blocks of registers to vgpu_regs_init(). The caller holds
+ * Initialise s->regs with the blocks of registers in BAR 5. The caller holds
  * the BQL.
  */
 void vgpu_mmio_init(VGPUState *s);

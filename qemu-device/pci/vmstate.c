@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state. Each block defines its VMStateDescriptions in its own
- * files. The fields here are in the order of the stream; a block may have
- * several descriptions at different positions of the stream.
+ * vgpu-kfd: saved state. Each part of the device defines its
+ * VMStateDescriptions in its own files. The fields here are in the order of the
+ * stream; a part may have several descriptions at different positions of the
+ * stream.
  *
- * At save and load the machine is stopped, so no engine executes a step
- * (vgpu_sdma_pause()). VRAM is a RAM block, which QEMU migrates.
+ * At save and load the machine is stopped. vgpu_sdma_pause() and
+ * vgpu_cp_pause() have paused the engines, so no engine executes a step. VRAM
+ * is a RAM block, which QEMU migrates.
  *
  * The stream is not trusted. A value that is used as an index, a count or a
  * kind is checked. A register is not checked if a guest can write any value to

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: arguments of the QMP command vgpu-inject. vgpu_inject_parse()
- * checks the arguments. Some arguments exist only for certain kinds of
- * injection. Of these, the arguments that select queues, VMIDs or addresses are
- * converted to a VGPUFilter. A parameter of the effect, such as a delay, is
- * stored in VGPUInjectArgs.arg. (Exception: inject-qmp-cmds.c reads the
- * parameters of kind fault-spurious from the command's arguments.) The code in
- * inject/ uses the filter to decide to which events of the device the injection
- * applies.
+ * checks the arguments. Arguments that exist only for certain kinds of
+ * injection are converted:
+ * - Arguments that select queues, VMIDs or addresses become a VGPUFilter. The
+ *   code in inject/ uses the filter to decide to which events of the device the
+ *   injection applies.
+ * - A parameter of the effect, such as a delay, becomes VGPUInjectArgs.arg.
+ *   Exception: inject-qmp-cmds.c reads the parameters of kind fault-spurious
+ *   from the command's arguments.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -30,8 +31,9 @@
  * "offset". These members replace the deprecated member "start".
  */
 typedef struct InjectRange {
-    const char *name;           /* names of these members, for messages */
-    bool has;                   /* one of these members is present */
+    /* Names of the kind's own members for the start, for messages. */
+    const char *name;
+    bool has;                   /* one of the kind's own members is present */
     uint64_t first;
     bool has_length;
     uint64_t length;
@@ -85,10 +87,10 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
 
 /*
  * Set the range of addresses in the filter. The first address is the deprecated
- * member "start" if that member is present, otherwise range.first. The length
- * is always range.length. Without a length, the range has no end. Return false
- * with @errp set if "start" is given together with a member that replaces
- * "start" (range.has), or if the length is 0.
+ * member "start" of the command if w->has_start is set, otherwise range.first.
+ * The length is always range.length. Without a length, the range has no end.
+ * Return false with @errp set if both w->has_start and range.has are set, or if
+ * the length is 0.
  */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)

@@ -55,8 +55,8 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 /*
  * Let injection @i take effect once, as part of the command vgpu-inject. @w has
  * the arguments of the command, and @a what vgpu_inject_parse() made of them.
- * Some of the arguments are not in @a. Return false, without an effect, if @i
- * has taken effect a->count times already.
+ * Some arguments are only in @w. If @i has already taken effect a->count times,
+ * return false without another effect.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)
@@ -108,8 +108,8 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     while (vgpu_inject_is_immediate(args.kind) &&
            inject_immediate(s, i, &args, what)) {
         /*
-         * inject_immediate() returns false when the injection has taken effect
-         * args.count times.
+         * Each call of inject_immediate() in the condition lets the injection
+         * take effect once. After args.count times, it returns false.
          */
     }
     id = g_new0(VgpuInjectionId, 1);

@@ -40,8 +40,10 @@ static void dma_begin(VGPUView *v)
 }
 
 /*
- * Return true if the first byte of @span is poisoned. Shorten @span to end
- * before the first byte that may be poisoned, but to no less than 1 byte.
+ * If the first byte of @span is poisoned, return true and shorten @span to this
+ * byte. Otherwise shorten @span to end before the next byte at which an
+ * injection may take effect. The injection takes effect, or not, when that byte
+ * is the first byte of a span.
  */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
@@ -74,9 +76,9 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
     VGPUSpan fault = *span;
 
     /*
-     * Map the default page before the report: if the page needs an IOMMU
-     * translation, the access is repeated, but the fault must be reported only
-     * once.
+     * Map the default page before the report: if the default page needs an
+     * IOMMU translation, the access stalls and is repeated. A report before the
+     * stall would then be made twice.
      */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
@@ -304,8 +306,9 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     if (ret != VGPU_DMA_STALL) {
         /*
          * Count at least one page-table entry as done: otherwise the packet
-         * would make no progress. If @dst is so misaligned that the span ends
-         * in the middle of this entry, the entry is skipped.
+         * would make no progress. If the span ends in the middle of this
+         * entry, since a region of RAM on the bus ends there, the entry is
+         * skipped: one atomic access of the host cannot write the entry.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

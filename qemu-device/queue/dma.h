@@ -36,7 +36,10 @@ typedef struct VGPUView {
 
 typedef enum VGPUDmaResult {
     VGPU_DMA_OK,
-    /* Done, but a no-retry fault redirected at least a part of the access. */
+    /*
+     * Done, but at least a part of the access had a no-retry fault: reads got
+     * the default page or zeros, writes were dropped.
+     */
     VGPU_DMA_FAULT,
     VGPU_DMA_STALL,             /* not complete; view->stall has the reason */
 } VGPUDmaResult;

@@ -103,8 +103,9 @@ void vgpu_worker_serve_iommu(void *opaque)
      */
     here = vgpu_ih_flush(s, false);
     /*
-     * While the machine is stopped, the requests stay pending. When the machine
-     * runs again, vgpu_kfd_vm_state() schedules this bottom half.
+     * Stop if the device was unplugged meanwhile (!here). While the machine is
+     * stopped, the requests stay pending. When the machine runs again,
+     * vgpu_kfd_vm_state() schedules this bottom half.
      */
     for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
         here = iommu_serve_worker(s, s->workers->by_client[i]);

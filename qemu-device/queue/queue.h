@@ -20,7 +20,8 @@ typedef struct VGPUWorker VGPUWorker;
 
 /* Result of a step of a packet. */
 typedef enum VGPUStep {
-    VGPU_STEP_DONE,             /* this time slice may run the next step */
+    /* The step is complete. The time slice may go on with another step. */
+    VGPU_STEP_DONE,
     VGPU_STEP_AGAIN,            /* continue in the next time slice */
     VGPU_STEP_STALL,            /* the queue waits; see exec.mem.stall */
     /*
@@ -95,7 +96,7 @@ typedef struct VGPUExec {
     uint32_t error_bits;
 } VGPUExec;
 
-/* A queue. Guarded by w->lock, except as noted. */
+/* A queue. Guarded by the lock of its worker, except as noted. */
 typedef struct VGPUQueue {
     /* Read pointer, not wrapped at the ring's end. */
     uint64_t rptr;
@@ -113,7 +114,7 @@ typedef struct VGPUQueue {
  */
 typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps in a time slice */
-    /* Value of exec.budget at the start of a time slice: bytes or steps. */
+    /* exec.budget at the start of a time slice: bytes (SDMA) or steps (CP). */
     int64_t budget;
     /*
      * Copy the queue's registers to exec, except for rptr and wptr. Set
@@ -262,8 +263,8 @@ VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 /**
  * vgpu_exec_poll: let a packet wait before it polls a value again
  * @x: work of the queue
- * @eager: number of tries that may be closer together than 1 ms; after these
- *         the interval is at least 1 ms, even if @ns is smaller
+ * @eager: number of tries for which the interval is @ns. After these the
+ *         interval is at least 1 ms of QEMU_CLOCK_VIRTUAL.
  * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: the queue's next time slice
  *
  * This function is for values that the guest changes.

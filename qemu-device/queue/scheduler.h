@@ -98,8 +98,11 @@ struct VGPUWorker {
 };
 
 /**
- * vgpu_workers_alloc: allocate s->workers, the table of the clients' workers
+ * vgpu_workers_alloc: allocate s->workers, the table of workers
  * @s: device
+ *
+ * The table is empty. vgpu_worker_start() enters the worker of an SDMA engine
+ * or of the CP.
  *
  * Context: instance_init.
  */
@@ -216,7 +219,8 @@ bool vgpu_worker_may_run(const VGPUWorker *w);
  * vgpu_worker_stall: make a queue wait
  * @w: worker
  * @n: number of the queue. Member exec.mem.stall of the queue is the reason.
- * @wptr_moved: the write pointer has moved since the step read it
+ * @wptr_moved: the write pointer has moved since the queue's last step read it.
+ *     A wait for a new write pointer has then ended already.
  *
  * VGPUWorkerOps.timeslice() calls this function if the queue has to wait. The
  * function does nothing if the event that ends the wait has occurred.

@@ -32,7 +32,10 @@ static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [31] = SDMA_MINOR_PTR_UPDATE,
 };
 
-/* Fields of dword AT_FLAGS of the work: copies of members of VGPUExec. */
+/*
+ * Fields of dword AT_FLAGS in the MQD. Together with other dwords, they save
+ * the progress of the queue's packet: copies of members of VGPUExec.
+ */
 enum {
     WORK_PACKET = 1 << 0,
     WORK_WRITEBACK = 1 << 1,

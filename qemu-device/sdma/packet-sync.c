@@ -17,8 +17,8 @@
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 /*
- * Number of times that a packet polls at the interval in the packet. Later
- * polls are at least 1 ms apart.
+ * A packet that polls has a field for the interval between polls. This interval
+ * applies to the first POLL_EAGER polls. Later polls are at least 1 ms apart.
  */
 #define POLL_EAGER          8
 

@@ -87,9 +87,9 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
     (1u << VGPU_INJECT_KIND_SDMA_HANG | 1u << VGPU_INJECT_KIND_SDMA_SLOW | \
      1u << VGPU_INJECT_KIND_SDMA_WRONG_BYTE)
 /*
- * Apply injections to the packet in exec->dw, at its start. Return
- * VGPU_STEP_HANG if an injection makes the packet hang, otherwise
- * VGPU_STEP_DONE.
+ * Called when a packet starts. exec->dw holds the packet. Choose the injections
+ * that act on the packet. Return VGPU_STEP_HANG if an injection makes the
+ * packet hang, otherwise VGPU_STEP_DONE.
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*

@@ -104,9 +104,10 @@ static const VMStateDescription vmstate_vgpu_indirect = {
 };
 
 /*
- * This function also refuses a position at the end of the innermost indirect
- * buffer. A device never saves this position: at the end of a buffer,
- * sdma_packet_retire() returns to the outer buffer or to the ring.
+ * Besides values out of range, this function refuses a read position (ib[].pos)
+ * at the end of the innermost indirect buffer. A device never saves this
+ * position: at the end of a buffer, sdma_packet_retire() returns to the outer
+ * buffer or to the ring.
  */
 bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
@@ -245,10 +246,10 @@ static const VMStateDescription vmstate_vgpu_engine = {
 
 /*
  * Return true if @q waits until the time exec.mem.stall.until: between two
- * polls of POLL_REGMEM, or before the retry of a faulting access. After a load
- * of the saved state, such a wait continues until that time. (An invalidation
- * or an acknowledge may end the wait for a retry earlier.) Return false if the
- * injection sdma-slow slows the packet.
+ * tries of POLL_REGMEM or of ATOMIC with LOOP, or before the retry of a
+ * faulting access. After a load of the saved state, such a wait continues until
+ * that time. (An invalidation or an acknowledge may end the wait for a retry
+ * earlier.) Return false if the injection sdma-slow slows the packet.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {

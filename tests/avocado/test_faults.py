@@ -39,7 +39,7 @@ class Faults(GuestTest):
 
     def test_delayed(self) -> None:
         """Catches: if the interrupt entry of a fault arrives after the entries of later faults, the fault is lost, or
-        the driver denies it."""
+        the driver denies the fault."""
         self.disturbed("fault-delay", probability=0.5, **{"delay-ns": LATE})
 
     def test_truncated(self) -> None:

@@ -23,7 +23,7 @@ from vgpu_tools.guest.result import Result, Verdict
 
 
 class Passing(GuestTest):
-    """Streams, words and exit statuses pass through the launcher unchanged."""
+    """The launcher passes the words, the streams and the exit status of a command through unchanged."""
 
     def test_streams(self) -> None:
         """Catches: output and errors are mixed; bytes are added."""

@@ -2,8 +2,9 @@
 """While processes use the GPU, the host unplugs this GPU, by the slot's button or by surprise. Then the host plugs in
 another GPU.
 
-Catches: the guest crashes, hangs or leaks; an unplug by the button loses SVM data; a surprise removal loses SVM data,
-and a process that accesses this data gets no SIGBUS; a resource of the removed device stays allocated in QEMU.
+Catches: the guest crashes, hangs or leaks; an unplug by the button loses SVM data; after a surprise removal, a process
+reads wrong SVM data instead of getting SIGBUS; a resource of the removed device stays allocated in QEMU. (A surprise
+removal may lose SVM data.)
 """
 
 import tempfile

@@ -20,7 +20,7 @@ DIED = "vgpu: the guest's kernel died: BUG; console log: /log"
 
 
 class Guests(Test):
-    """Runs of one program in guests whose output the test gives."""
+    """Runs of one program. No real guest runs: each test gives ends() the lines that the guests would print."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -42,7 +42,8 @@ class Guests(Test):
         return self.outputs.pop(0)
 
     def ends(self, *outputs: list[str]) -> int:
-        """Let guests have these outputs. Return the exit status of ./vgpu test-delays."""
+        """Run ./vgpu test-delays, and return the exit status. The first guest prints the lines in the first of
+        `outputs`, the next guest those in the second, and so on."""
         self.outputs = list(outputs)
         context = mock.Mock()
         context.speed.scale.return_value = 1.0
@@ -58,7 +59,8 @@ class Guests(Test):
 
     def test_fails_outside_of_a_case(self) -> None:
         """Catches: a guest counts as passed although it did not come up, although its kernel died after the last case,
-        or although the program printed nothing; this guest is not run again; its failure remains after a good run."""
+        or although the program printed nothing; the next ./vgpu test-delays does not run the failed guest again; the
+        recorded failure of a guest remains after a good run of that guest."""
         for output in ([DIED], [*CASE, PLAN, DIED], []):
             self.assertEqual(self.ends(output), 1, output)
         self.assertEqual(self.ends([PLAN]), 0)

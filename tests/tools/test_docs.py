@@ -217,8 +217,9 @@ class Drawings(Test):
             locks_picture.locks(page.replace("| lock | folder |", "| lock | room |"))
 
     def test_rooms(self) -> None:
-        """Catches: a change of rooms.txt does not change the pictures; an arrow between two rooms
-        is left out although no path through other rooms connects the two rooms."""
+        """Catches: a change of rooms.txt does not change the table of rooms; an arrow from room A to room B is drawn
+        although a longer path leads from A to B; an arrow is left out although there is no such path; a table of a
+        section that rooms.txt lacks is drawn."""
         self.assertEqual(
             rooms_pictures.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"a"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}, "d": {"a"}},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the suite of the how-to pages: reading a page, comparing output with an excerpt, the copy
-of the checkout.
+"""Tests the suite of the how-to pages: reading a page, comparing output with an excerpt, making the
+copy of the checkout in which the scripts of the pages run.
 
 Catches: a script of a page is not run; output that lacks an expected line passes; a page names a file that does not
 exist.
@@ -55,7 +55,7 @@ true
 no excerpt
 ```
 """
-# Top folders of the files that pages name in backticks.
+# Top folders of the checkout. test_files() checks each path below these folders that a page has in backticks.
 FOLDERS = "guest-driver|qemu-device|include|guest-rootfs|tools|tests|configs|bench|docs"
 
 
@@ -63,8 +63,9 @@ class Pages(Test):
     """howto.steps_of(), which reads a page."""
 
     def test_steps(self) -> None:
-        """Catches: a block without the word "run" after "sh" counts as a step; a step has the script or the excerpt of
-        another step; an option is ignored; the indentation of a list stays in a script."""
+        """Catches: a fenced block that begins with "```sh" instead of "```sh run" counts as a step; a step has the
+        script or the excerpt (the "```text" block) of another step; an option ("seconds=", "status=") is ignored; the
+        indentation of a list stays in a script."""
         steps = howto.steps_of(PAGE)
         self.assertEqual([step.line for step in steps], [7, 20, 30])
         self.assertEqual(steps[0], howto.Step(7, "echo one\nexit 3", ("one",), 5.0, 3))

@@ -98,7 +98,7 @@ class Life(Test):
     def test_marks(self) -> None:
         """Catches: an event of the process is lost, out of order, at a wrong time or on a wrong
         lane; an event of another process, or an event between the end of the first panel and the start
-        of the second panel, is shown; one repair of two faults is shown twice."""
+        of the second panel, is shown; a repair that serves two faults is shown twice."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         creation, teardown = life.life(sides).panels

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests the logic of ./vgpu mutants.
 
-Catches: a suite is left out of the order; a verdict is used for another patch or commit; an
-interrupted run starts from the beginning; changes of a mutant stay in the worktree; a process
-outlives its run; a surviving mutant counts as caught.
+Catches: a suite is missing among those that run on a mutant; a stored verdict is used for another
+patch or commit; an interrupted run starts from the beginning; changes of a mutant stay in the
+worktree; a process outlives its run; a surviving mutant counts as caught.
 """
 
 import json
@@ -28,7 +28,6 @@ REPORT = """<testsuite name="qtest"><testcase name="good"/><testcase name="skipp
 
 
 def index(folder: Path, *entries: dict[str, str]) -> Path:
-    """Write an index with these entries into a folder. Return the path of the index."""
     place = folder / "mutants.toml"
     place.write_text("".join("[[mutant]]\n" + "".join(f'{k} = "{v}"\n' for k, v in one.items()) for one in entries))
     return place
@@ -71,8 +70,8 @@ class Index(Test):
     def test_ours(self) -> None:
         """Catches: a patch does not apply; a patch changes another file than the index names.
         Catches also: the mutants with an origin other than "hole …" are not twenty, or do not have
-        the required shares of origins, of sides (device, driver) and of kinds. (The number of these
-        mutants that `make test` catches is the measure of the tests.)"""
+        the required shares of origins, of sides (device, driver) and of kinds. (The share of these
+        mutants that a test pass catches is the measure of the pass.)"""
         listed = mutants.load()
         ranked = [one for one in listed if not one.origin.startswith("hole ")]
         self.assertEqual(len(ranked), 20)
@@ -229,7 +228,7 @@ class Trials(Test):
             self.assertEqual(tree.called[-1], "reset")
 
     def test_resume(self) -> None:
-        """Catches: an interrupted trial repeats the demo, or a suite that passed before the
+        """Catches: an interrupted trial repeats ./vgpu demo, or a suite that passed before the
         interruption."""
         with self.trial(fuzz_model="broken") as (trial, _, store):
             with self.assertRaises(Failure):

@@ -53,7 +53,7 @@ class Small(Test):
             self.assertIn(word, wrong[0])
 
     def test_allowed(self) -> None:
-        """Catches: an include that rooms.txt allows is refused, for one of the ways to name the file."""
+        """Catches: the check refuses an allowed include, in one of several spellings of the included file's path."""
         for name in ("../low/low.h", "low/low.h", "low.h"):
             self.assertEqual(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), [], name)
         self.assertEqual(self.found(HEAD, C, {"d/low/low.c": include("low_priv.h")}), [])
@@ -93,8 +93,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
 
     def test_circles(self) -> None:
-        """Catches: the check accepts a circle of rooms that the lines of rooms.txt allow; the check accepts a circle of
-        rooms in the includes if the lines of these rooms allow all rooms ("*")."""
+        """Catches: the check accepts a rooms.txt whose lines allow rooms to use each other in a circle; if rooms may
+        use all rooms ("*"), the check accepts includes that form a circle of these rooms."""
         self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
         uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
         self.only(
@@ -102,8 +102,9 @@ class Small(Test):
         )
 
     def test_known(self) -> None:
-        """Catches: an include that a `known` line allows is refused; another include between the
-        same rooms is accepted; a `known` line is accepted although its include no longer exists."""
+        """A `known` line of rooms.txt allows one include that the other lines forbid. Catches: this include is refused;
+        another include between the same rooms is accepted; a `known` line is accepted although its include no longer
+        exists, or is allowed without this line."""
         uses = {"d/low/low.c": include("mid.h")}
         listed = f"{HEAD}known: low/low.c -> mid/mid.h\n"
         self.assertEqual(self.found(listed, C, uses), [])
@@ -114,8 +115,8 @@ class Small(Test):
         )
 
     def test_python(self) -> None:
-        """Catches: an upward import is accepted (at the top, in a function, relative, or under TYPE_CHECKING); the use
-        of another module's private name is accepted."""
+        """Catches: a forbidden import is accepted (at module level, in a function, relative, or under TYPE_CHECKING);
+        the use of another module's private name is accepted."""
         listed = "[t/p p.]\n.:\nlow:\ntop: low\n"
         for line in (
             "import p.top.b", "from p.top import b", "from p.top.b import x", "def f():\n    from p.top import b",
@@ -143,9 +144,9 @@ class Small(Test):
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """Catches: a file in the folders of two rooms belongs to the room with the shorter path;
-        "x/*" applies to a folder that has a separate line; the check accepts a file without
-        a room, an ambiguous include, or an include from include/vgpu into a room."""
+        """Catches: a file in the folders of two rooms (mid, mid/in) belongs to the room with the shorter path; the line
+        of mid/* applies to mid/also, which has its own line; the check accepts a file without a room, an ambiguous
+        include, or an include from include/vgpu into a room."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
         wrong = self.found(listed, C, nested)
@@ -231,8 +232,9 @@ class Here(Test):
         return next(file for file in self.files if file.startswith(f"{below}/") and Path(file).name == name)
 
     def meant(self, page: Path, name: str) -> list[Path]:
-        """Return the files that a README.md can mean by `name`. `page` is the folder of the README.md.
-        `name` is relative to `page`, or to the first one or two folders of the path `page`."""
+        """Return the files that a README.md can mean by `name`. `page` is the folder of the README.md. `name` is
+        relative to `page` (for example a/b/c), to the first folder of this path (a), or to its first two folders
+        (a/b)."""
         tops = (page, Path(*page.parts[:1]), Path(*page.parts[:2]))
         return [top / name for top in dict.fromkeys(tops) if str(top / name) in self.files]
 

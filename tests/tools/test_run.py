@@ -246,8 +246,8 @@ class Runs(Scripted):
         self.assertEqual(set(os.listdir("/proc/self/fd")), before)
 
     def test_failure(self) -> None:
-        """Catches: a Failure raised by a sink is not recorded in the run's folder, so that later runs remove the folder
-        early."""
+        """Catches: after a Failure raised by a sink, the run's folder lacks the file `failed`, so that later runs
+        remove the folder as early as that of a successful run."""
 
         def fail(_: bytes) -> None:
             raise Failure("not saved")
@@ -330,7 +330,7 @@ class Signals(Scripted):
 
 
 class InBackground(Scripted):
-    """Background, which executes a run in a thread."""
+    """The class Background, which runs a command in a guest, in a separate thread."""
 
     def test_lines(self) -> None:
         """Catches: a line is lost or split; a last line without newline is lost; lines() waits after the end of the
@@ -385,7 +385,8 @@ class InSuites(Scripted):
         self.assertRegex(gist, "^vgpu: the guest's kernel died: Kernel panic - not syncing: x; console log: ")
 
     def test_silent(self) -> None:
-        """Catches: the wait for a silent guest has no limit; the timeout is not recorded in the run's folder."""
+        """Catches: the wait for a guest whose program prints no more output has no limit; the timeout is not recorded
+        in the run's folder."""
         ((name, outcome, gist), _) = self.in_guest("err noise", first=0.5)
         self.assertEqual((name, outcome), ("a", "failed"))
         self.assertRegex(gist, r"^vgpu: the command did not end within [\d.]+ s")

@@ -105,9 +105,9 @@ class Numbers(Test):
     """The numbers that ./vgpu pictures computes from a recording."""
 
     def test_latency(self) -> None:
-        """Catches: a section of a latency begins or ends at a wrong event; a failed migration
-        counts as a migration; a fault is counted although it was denied, or replayed before the
-        driver received it."""
+        """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts as a migration; a
+        denied fault is counted; a fault is counted although its access was replayed before the driver received the
+        fault."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         cuts = [figures.cuts(fault) for fault in sides.device.faults]
@@ -146,7 +146,8 @@ class Numbers(Test):
         self.assertEqual((memory.vram, memory.gtt), ([1.0, 1.0, 2.0], [0.0, 0.0, 1.0]))
 
     def test_bins(self) -> None:
-        """Catches: a long run has more than figures.BINS bins; the value of a bin wider than 1 ms is not per ms."""
+        """Catches: a long run has more than figures.BINS bins; the value of a bin wider than 1 ms is not divided by the
+        bin's width in ms."""
         end = "1003000000: tracing_mark_write: vgpu phase end"
         found = figures.pressure(joined(GUEST.replace(end, end.replace("1003", "1699"))))
         self.assertEqual((found.bin_ms, len(found.rates["faults"])), (5, 140))

@@ -265,8 +265,9 @@ class Reports(Test):
     """The texts that report the results of cases and suites."""
 
     def test_gist(self) -> None:
-        """Catches: the gist of a failed case is not the `sentence` that says how the guest failed; `why` lacks the
-        `errors` that the guest's programs printed."""
+        """Catches: the gist of a failed case is not the sentence that says how the guest failed (`Ran.sentence`); the
+        case's reason, `why`, lacks what the guest's programs printed to standard error (`Ran.errors`); if the guest
+        itself did not fail, the gist is not the last line of `why`."""
         ran = guest_tests.Ran(124, errors="# noise\n", sentence="the command did not end; console log: x")
         (case, _) = guest_tests.cases_of(["a"], ran)
         self.assertEqual(report.gist(case), "vgpu: the command did not end; console log: x")

@@ -12,10 +12,12 @@ from vgpu_tools.trace import events, perfetto, timeline
 from vgpu_tools.trace.perfetto import Slice, Timeline
 from vgpu_tools.trace.record import Recording
 
-# Two devices with faults of the same serial, page and VMID. On gpu0, a second queue waits for the
-# same fault, and one service repairs this fault and a further one. On gpu1, the verdict is
-# "denied", and the queue leaves the engine. After these faults the PASID belongs to another
-# process. The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
+# Two devices with faults of the same serial, page and VMID:
+# - On gpu0, a second queue waits for the same fault. One service in the driver (svm_service) repairs
+#   this fault and a further one.
+# - On gpu1, the verdict is "denied", and the queue leaves the engine.
+# After these faults, the PASID belongs to another process; the faults still belong to the first one.
+# The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 qemu-system-x86_64: something else
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0

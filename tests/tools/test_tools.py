@@ -98,7 +98,8 @@ class Errors(Test):
         self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
 
     def test_ours(self) -> None:
-        """Catches: an OSError that shows a bug of the tools is reported without a traceback."""
+        """Catches: an OSError that the user cannot fix on the machine, and that hence shows a bug of the tools, is
+        reported without a traceback."""
         with self.assertRaises(FileNotFoundError):
             self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
 
@@ -107,9 +108,9 @@ class Processes(Test):
     """Ending child processes."""
 
     def test_end_process(self) -> None:
-        """Catches: a process survives end_process() because it ignores SIGTERM; end_process() signals
-        a process group although the process leads none, and takes the process for ended because no
-        such group exists."""
+        """Catches: a process survives end_process() because it ignores SIGTERM; without `group`,
+        end_process() signals the process's group, which does not exist, and therefore takes the
+        process for ended."""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
@@ -196,8 +197,8 @@ class Results(Test):
     """The result of a run, and the parsing of replies to query-vgpu."""
 
     def test_sentences(self) -> None:
-        """Catches: ./vgpu run gives another sentence or another exit status for a verdict. (Users and scripts rely on
-        both.)"""
+        """Catches: for one of the verdicts, the sentence or the exit status of ./vgpu run differs from that in the
+        list. (Users and scripts rely on both.)"""
         folder = Path("/runs/1")
         log = "console log: /runs/1/console.log"
         for verdict, more, status, sentence in (
@@ -395,7 +396,8 @@ class KfdTest(Test):
             self.assertEqual(kfdtest.classify(name, rows), kind, name)
 
 
-# A step whose command takes a second to end after SIGTERM. The command writes "up" and "end" to a file.
+# A Python script that runs a build step. The step's command is a shell script, which takes a second to end after
+# SIGTERM. The shell script writes "up" and "end" to the file `said`.
 SLOW_END = """
 import signal, sys
 from pathlib import Path

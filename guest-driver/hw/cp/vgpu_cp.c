@@ -338,10 +338,10 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
  * @lost: value of vgpu_cp_lost() before the caller chose the queues of the list
  *
  * On return queues that are not in the list are unmapped, and their MQDs hold their state.
- * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs, it
- * may still run queues that are not in the list. The caller frees the memory of these queues
- * after this call, so the function first waits until the CP has been reset or given up. The
- * wait cannot deadlock, because the recovery takes no lock of kfd/.
+ * During a reset no queue is mapped, and the function only stores the list, for vgpu_cp_unpark().
+ * If the CP hangs, it may still run queues that are not in the list. The caller frees the memory of
+ * these queues after this call, so the function does not return until the CP has been reset or
+ * given up. The wait cannot deadlock, because the recovery takes no lock of kfd/.
  *
  * Context: sleeps, does not allocate.
  *
@@ -391,7 +391,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
  * vgpu_cp_park() - unmap all compute queues before a reset
  * @vdev: device
  *
- * Until vgpu_cp_unpark() run lists are only stored.
+ * Until vgpu_cp_unpark(), vgpu_cp_run() only stores run lists.
  *
  * Context: sleeps.
  */
@@ -449,10 +449,10 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 }
 
 /**
- * vgpu_cp_give_up() - if the CP hangs and the device cannot be reset, stop the CP
- * @vdev: device, its CP parked
+ * vgpu_cp_give_up() - if the CP hangs, stop it
+ * @vdev: device that cannot be reset; its CP is parked, or the device does not answer
  *
- * If the CP was parked without a hang, the function does nothing.
+ * If the CP does not hang, the function does nothing.
  *
  * Context: sleeps.
  */

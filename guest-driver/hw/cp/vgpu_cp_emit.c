@@ -139,8 +139,8 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 	if (regs->aql)
 		vgpu_mqd_write(mqd, CP_HQD_AQL_CONTROL, 1);
 	/*
-	 * No state is saved yet. The control stack grows down from the offset stack_bytes, and the
-	 * saved waves start at this offset. So both are empty.
+	 * The control stack grows down from the offset stack_bytes, and the saved waves start at
+	 * this offset. No state is saved yet, so both offsets are stack_bytes.
 	 */
 	vgpu_mqd_write64(mqd, MQD_CTX_SAVE_BASE, regs->save_va);
 	vgpu_mqd_write(mqd, MQD_CTX_SAVE_SIZE, regs->save_bytes);

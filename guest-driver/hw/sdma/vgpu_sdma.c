@@ -76,9 +76,9 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @error: error of the job, a negative errno; 0 if the job is done
  *
  * drm_sched's fence of the job holds a reference to @fence, and may outlive this module and the
- * device. So @fence, once signalled, gets operations that are part of the kernel. The lock of
- * @fence (fence_lock) is freed with the device. This is safe: drm_sched only drops its
- * reference to the signalled @fence, and this takes no lock.
+ * device. So @fence, once signalled, gets operations that are not part of this module
+ * (@ring->ended_ops). The lock of @fence (fence_lock) is freed with the device. This is safe:
+ * drm_sched only drops its reference to the signalled @fence, and this takes no lock.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
@@ -145,10 +145,10 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * vgpu_sdma_ring_poll() - signal finished jobs without an interrupt
  * @ring: ring
  *
- * A job ends with a FENCE packet, which writes the number of the job to memory (@ring->fence_wb),
- * and two polls, which block the ring after a fault. So a fault may still block the last job
- * that has written its number. All earlier jobs have passed their polls. If VMID 0 may have
- * had a fault, the function signals only these earlier jobs.
+ * Near its end, a job first writes its number to memory (@ring->fence_wb), and then does two polls,
+ * which block the ring after a fault. So the last job that has written its number may be blocked at
+ * its polls. All earlier jobs have passed their polls. If VMID 0 may have had a fault, the function
+ * signals only these earlier jobs.
  *
  * Context: any.
  */

@@ -2,9 +2,9 @@
 /*
  * Executes the packets of a kernel job on the CPU if the engine is down, or has failed in
  * the job repeatedly. The packets may be copies, fills and page-table writes. Addresses are
- * translated as for VMID 0: VRAM through BAR 0, system memory through the GART's shadow. When
- * the job writes GART entries of a transfer window (vgpu_gart.c), cpu_entries() also stores
- * these entries in the shadow, where later packets of the job find them.
+ * translated as for VMID 0: VRAM through BAR 0, system memory through the shadow, which is a copy
+ * of the GART's table. When the job writes GART entries of a transfer window (vgpu_gart.c),
+ * cpu_entries() also stores these entries in the shadow, where later packets of the job find them.
  */
 #include <linux/highmem.h>
 #include <linux/iommu.h>
@@ -19,7 +19,7 @@
 
 /**
  * struct cpu_span - contiguous memory to which cpu_translate() has translated an address
- * @io: CPU mapping in VRAM, or NULL
+ * @io: address in the CPU mapping of VRAM, or NULL
  * @page: page in system memory, if @io is NULL
  * @offset: byte offset in @page
  * @bytes: number of contiguous bytes that start at the address

@@ -21,9 +21,10 @@
  * STATUS latches only the first fault since the last clear, whatever the VMID. So a user's
  * fault blocks the kernel's rings, too, until this file clears STATUS. But a fault of VMID 0
  * may have followed the user's fault. STATUS does not show the VMID of this second fault; only
- * the interrupt entry of the second fault does. The device latches a fault and writes the fault's
- * entry in one step. (Behind an IOMMU, the entry may come later.) So after a clear of STATUS, the
- * entries of all earlier faults are in the interrupt ring. This file does these steps:
+ * the interrupt entry of the second fault does. Without an IOMMU, the device latches a fault and
+ * writes the fault's entry in one step. So after a clear of STATUS, the entries of all earlier
+ * faults are in the interrupt ring. (Behind an IOMMU, an entry may arrive later. If its VMID is 0,
+ * it starts the recovery then.) This file does these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
@@ -257,8 +258,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_lost);
  * vgpu_sdma_fault_overflow() - handle the loss of interrupt entries
  * @vdev: device
  *
- * One of the lost entries may report a fault of VMID 0 that STATUS does not show, because
- * STATUS has latched a fault of a user.
+ * One of the lost entries may have reported a fault of VMID 0. So the function requests a recovery
+ * if a job of the kernel may have had a fault. If STATUS shows that only a user's fault has
+ * occurred, the function queues fault_work, which handles this fault.
  *
  * Context: interrupt handler.
  */
@@ -290,8 +292,8 @@ bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
  * vgpu_sdma_user_gate_open() - open the gate after a user's fault
  * @vdev: device
  *
- * Called after the handlers have run for all interrupt entries that were written before STATUS
- * was cleared.
+ * fault_forget() has closed the gate and cleared the fault status. Since then, the caller has
+ * handled all entries in the interrupt ring.
  *
  * Context: interrupt handler.
  */

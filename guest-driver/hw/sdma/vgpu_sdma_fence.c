@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Prepares a job's fence for vgpu_sdma_submit_with(): allocates the fence, sets a callback for
- * the failure of the job, and sets a condition for the submission of the job.
+ * the failure of the job, and makes the submission of the job fail if VRAM has been lost.
  */
 #include <linux/slab.h>
 

@@ -39,13 +39,13 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  *
  * @vdev: device
  * @lock: serialises submissions; held while waiting for ring space. Callers outside of hw/
- *        may hold any of their own locks when @lock is taken
+ *        may hold any of their own locks when they submit
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
  *              and @done; also the lock of the dma_fences. Taken in hard interrupt context
  * @end_lock: A thread holds it to end pending jobs of a frozen ring, and to restart the ring.
- *            The recovery, @watchdog and the removal do so. Protects @scratch. Fences signal
- *            only when the holder makes progress, so the holder does not allocate with reclaim,
- *            which may wait for fences
+ *            The recovery, @watchdog and the removal do so. Protects @scratch. The fences of a
+ *            frozen ring signal only when the holder makes progress, so the holder does not
+ *            allocate with reclaim, which may wait for fences
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user queues'
  *            registers
  * @pending: list of struct vgpu_sdma_fence that have not signalled, oldest first

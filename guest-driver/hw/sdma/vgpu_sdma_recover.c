@@ -27,8 +27,8 @@
  *
  * - A job of plain copies, fills and page-table writes is run again after each failure: by the
  *   engine after the first failure, by the CPU after the second.
- * - Any other job is run again only after its first failure, and only if this failure was a
- *   fault of VMID 0. Otherwise the job ends with an error.
+ * - Any other job is run again only if the failure is the first one of the job and is a fault of
+ *   VMID 0. Otherwise the job ends with an error.
  *
  * No later job has started when a job is run again.
  *
@@ -62,7 +62,7 @@ module_param(lockup_timeout, uint, 0644);
 MODULE_PARM_DESC(lockup_timeout,
 		 "ms without progress after which an SDMA engine is reset (default 10000)");
 
-/* Returns the time without progress after which an engine counts as hung: at least 1 jiffy. */
+/* Returns the time without progress after which an engine counts as hung: 1 jiffy to 1 hour. */
 static unsigned long sdma_timeout(void)
 {
 	return clamp(msecs_to_jiffies(READ_ONCE(lockup_timeout)), 1ul,
@@ -178,7 +178,7 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 
 	if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION) &&
 	    vgpu_sdma_fault_state(vdev) == VGPU_FAULT_KERNELS) {
-		/* The engine works, but could not fetch packets because of the fault. */
+		/* The engine works, but the fault stopped its fetch. Let the fault be handled. */
 		vgpu_ih_poll(vdev, true);
 	} else if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION)) {
 		drm_err(&vdev->drm,
@@ -192,8 +192,9 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			ring->engine, seqno, rptr, status);
 		/*
 		 * Mark the job as suspect here, because vgpu_sdma_ring_park() does not mark
-		 * the job if the engine stops in time. The recovery would run an unmarked job
-		 * again and count no failure, so the engine could hang in this job forever.
+		 * the job if the engine stops before the timeout. The recovery would run an
+		 * unmarked job again and count no failure, so the engine could hang in this
+		 * job forever.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -379,7 +380,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 
 	spin_lock_irq(&ring->fence_lock);
 	oldest = ring_oldest(ring);
-	/* EXC_RING is no failure of the job if a fault of VMID 0 may have stopped the fetch. */
+	/* EXC_RING is no failure of the job if a fault of VMID 0 may stop the fetch of the ring. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
 	/* If the job that ran at the freeze has completed, do not mark its successor as suspect. */
@@ -420,8 +421,9 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 
 /*
  * The engine failed in the job of @fence, or VMID 0 had a fault. Decide whether the engine runs
- * the job again, the CPU executes it, or it ends with an error. After only one fault of VMID 0
- * the engine runs any job again, because the GART's table was wrong and not the job.
+ * the job again, the CPU executes it, or it ends with an error. If the only failure of a job was a
+ * fault of VMID 0, the engine runs any job again (even one that the CPU cannot execute), because
+ * the GART's table was wrong and not the job.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)
@@ -449,7 +451,8 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
  * @engine: 0 to VGPU_NUM_SDMA - 1, parked, or in its reset state
  * @vram_lost: the content of VRAM was lost: pending jobs end with -ECANCELED
  *
- * If the oldest job failed, it is run again, executed by the CPU or ended with an error.
+ * If the oldest job failed, it is run again, executed by the CPU or ended with an error (see
+ * "DOC: a failing engine").
  *
  * Context: the recovery's worker; sleeps.
  */
@@ -557,7 +560,7 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	/*
 	 * Count a reset only if the kernel's ring has a pending job, and otherwise set the count to
 	 * 0. Other resets are caused by user queues. If they were counted, they could add up to the
-	 * limit, because an idle ring ends no job, and so would not set the count to 0.
+	 * limit: the end of a job also sets the count to 0, but an idle ring ends no job.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

@@ -211,7 +211,7 @@ static void ring_drain(struct vgpu_sdma_ring *ring)
  * @vdev: device
  *
  * The jobs of a failing engine end, too, because the recovery runs them again or ends them with
- * an error. If no recovery is accepted, vgpu_sdma_ring_down() does so.
+ * an error. If the request for a recovery is not accepted, vgpu_sdma_ring_down() ends the jobs.
  *
  * Context: sleeps.
  */
@@ -234,7 +234,7 @@ static void sched_fini(struct drm_device *drm, void *arg)
 
 /**
  * vgpu_sdma_sched_init() - create the schedulers
- * @vdev: device; its engines work
+ * @vdev: device; its engines have been started
  *
  * The release of the DRM device frees the schedulers.
  *

@@ -222,8 +222,8 @@ err_free:
 /*
  * Register a new MMU notifier for the process. Do not reuse a notifier that the mm already has: it
  * may belong to a kfd_process that kfd_process_detach() is ending. The caller holds a reference on
- * mm_users and no lock, since another thread may hold mmap_lock for a long time. The wait for
- * mmap_lock is killable.
+ * mm_users. The caller holds no lock, because the function may wait for mmap_lock for a long time.
+ * This wait is killable.
  */
 static int kfd_process_register(struct kfd_process *p)
 {
@@ -254,8 +254,8 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
 	/*
-	 * The notifier owns the reference to p: kfd_process_free_notifier() drops this reference
-	 * after mmu_notifier_put().
+	 * The notifier now owns the reference from kfd_process_new(), so do not drop this reference
+	 * here. kfd_process_free_notifier() drops it after mmu_notifier_put().
 	 */
 	if (ret)
 		mmu_notifier_put(&p->mmu_notifier);
@@ -269,8 +269,8 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
  *
  * Context: no locks are held. Takes mmap_lock, killable, and kfd_processes_mutex.
  *
- * Return: 0; -EINVAL if the main thread of the process of @thread does not use @mm; -ESRCH if this
- * process has ended; -ENOSPC if no PASID is free; -EINTR after a signal; -ENOMEM.
+ * Return: 0; -EINVAL if the leader of @thread's thread group does not use @mm; -ESRCH if the thread
+ * group has ended; -ENOSPC if no PASID is free; -EINTR after a signal; -ENOMEM.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {

@@ -66,13 +66,13 @@ void kfd_criu_unpause(struct kfd_process *p)
 
 /**
  * kfd_criu_owner_ends() - end the pause of a process when the pausing process exits
- * @mm: address space of the process that opened the file of /dev/kfd, and may be paused
- * @owner: files_struct of the exiting process, which has a descriptor of the same file
+ * @mm: address space of the process that opened a file of /dev/kfd (the opener)
+ * @owner: files_struct of the exiting process, which has a descriptor of the opener's file
  *
  * Called when the exiting process closes its descriptor. If the exiting process has paused the
- * process of @mm, the process of @mm runs again. Otherwise the function does nothing.
+ * opener, the opener runs again. Otherwise the function does nothing.
  *
- * Context: takes kfd_process.mutex of the process of @mm. Sleeps.
+ * Context: takes kfd_process.mutex of the opener. Sleeps.
  */
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
 {

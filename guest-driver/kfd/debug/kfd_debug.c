@@ -188,7 +188,7 @@ void kfd_dbg_device_gone(struct kfd_node *node)
 	}
 }
 
-/* Begin and end sessions. */
+/* The functions from here to kfd_dbg_close() begin and end sessions. */
 
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info)

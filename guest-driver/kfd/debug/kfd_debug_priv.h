@@ -48,9 +48,9 @@ enum kfd_runtime_call {
  * @closed: the process is detached from KFD; no session begins any more
  * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared
  * @runtime: arguments of the last RUNTIME_ENABLE
- * @asked: a call of RUNTIME_ENABLE waits for the reply of the debugger
- * @interrupted: kind of the last call of RUNTIME_ENABLE (enable or disable), if a signal
- *               interrupted this call before the reply; otherwise KFD_RUNTIME_NO_CALL
+ * @asked: a call of RUNTIME_ENABLE has asked for a reply of the debugger, which has not come yet
+ * @interrupted: kind of the call of RUNTIME_ENABLE (enable or disable) that a signal interrupted
+ *               before the reply. KFD_RUNTIME_NO_CALL if the last call was not interrupted
  * @wait: woken by the debugger's reply, by the end of the session, and when queues are resumed
  *
  * kfd_dbg_lock protects all members.

@@ -55,15 +55,15 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_wait_resumed() - wait until a queue that is to be destroyed is not suspended
+ * kfd_dbg_wait_resumed() - before a queue is destroyed, wait until the queue is resumed
  * @q: queue; the caller destroys it after success
  *
- * Waits until the debugger resumes the queue or the session ends, and keeps the queue from being
- * suspended again.
+ * If the queue is suspended, waits until the debugger resumes the queue or the session ends. During
+ * the wait, and after success, the queue cannot be suspended again.
  *
  * Context: kfd_process.mutex is held; the function drops the mutex while waiting. @q stays valid.
  *
- * Return: 0; -EBUSY if another call destroys the queue; -ERESTARTSYS.
+ * Return: 0; -EBUSY if another call destroys the queue; -ERESTARTSYS after a signal.
  */
 int kfd_dbg_wait_resumed(struct kfd_queue *q)
 {
@@ -166,9 +166,9 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend. To suspend a queue
- * that is not suspended yet, kfd_dbg_may_suspend() must allow it; otherwise skip the queue. Return
- * the number of queues that were not skipped. The caller holds queue_lock.
+ * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend. If the queue is to
+ * be suspended, is not suspended yet, and kfd_dbg_may_suspend() returns false, skip the queue.
+ * Return the number of queues that were not skipped. The caller holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -205,10 +205,11 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @pdd that are in @ids, then clear the exceptions in @clear of
- * these queues, also of those that kfd_dbg_mark() skipped. Return the number of queues that have
- * the new state. If kfd_dbg_mark() skipped all of these queues, or the hardware did not load or
- * release a queue of @pdd in time, return 0 and clear no exceptions. The caller holds queue_lock.
+ * Suspend or resume the queues of @pdd that are in @ids (kfd_dbg_mark()). Return 0 if
+ * kfd_dbg_mark() skipped all of these queues, or if the hardware did not load or release a queue of
+ * @pdd in time. Otherwise clear the exceptions in @clear of all queues of @pdd that are in @ids,
+ * including skipped queues. Then return the number of queues that were not skipped. The caller
+ * holds queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)
@@ -396,9 +397,9 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 }
 
 /*
- * Fill up to @max elements of @entry, one for each queue, and clear the exceptions in @clear of
- * these queues. Return the number of the process's queues, which may exceed @max. The caller holds
- * queue_lock.
+ * Describe the process's queues in @entry, but at most @max queues. Clear the exceptions in @clear
+ * of the described queues. Return the number of all queues of the process, which may exceed @max.
+ * The caller holds queue_lock.
  */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,

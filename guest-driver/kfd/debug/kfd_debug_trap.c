@@ -123,7 +123,7 @@ static int kfd_dbg_op_flags(struct kfd_ioctl_dbg_trap_set_flags_args *args)
 	return flags ? -EACCES : 0;
 }
 
-/* Return true if @op fails unless the target has enabled its runtime. */
+/* Return true if @op is allowed only while the target's runtime is enabled. */
 static bool kfd_dbg_needs_runtime(u32 op)
 {
 	return op >= KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE &&

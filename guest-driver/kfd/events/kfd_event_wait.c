@@ -96,9 +96,9 @@ static bool wait_over(const struct kfd_wait *w)
 
 /*
  * A call of WAIT_EVENTS may have several entries that name the same event. @first is the first of
- * them, and @first->wait describes the call. Record that the event now satisfies @names more of
- * these entries. If the call is satisfied now, wake the thread that made the call. The lock of
- * kfd_events.all is held.
+ * them, and @first->wait describes the call. Add @names, the number of these entries that the event
+ * has just satisfied, to the call's count of satisfied entries. If the call is satisfied now, wake
+ * the thread that made the call. The lock of kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -145,8 +145,8 @@ void kfd_event_abandon(struct kfd_event *ev)
 
 /*
  * @e is an entry for event @id, and @e->wait describes the call of WAIT_EVENTS. Return the first
- * entry of this call that names the event. This is @e itself if no earlier entry names the event;
- * then, unless the call has only one entry, record @e in kfd_wait.named for later entries. If
+ * entry of this call that names the event; this may be @e itself. Unless the call has only one
+ * entry, look the first entry up in kfd_wait.named, and record @e there if @e is the first one. If
  * memory is short, return ERR_PTR(-ENOMEM).
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)

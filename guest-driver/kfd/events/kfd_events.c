@@ -184,8 +184,9 @@ void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 }
 
 /*
- * @news is no event of a process: its type and data say what to report. If @ev has the same type,
- * copy the data of @news to @ev and signal @ev. The caller holds the lock of kfd_events.all.
+ * The type and data of @news say what to report; @news is not itself an event of a process. If @ev
+ * has the type of @news, copy the data of @news to @ev and signal @ev. The caller holds the lock of
+ * kfd_events.all.
  */
 static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 {
@@ -278,8 +279,8 @@ void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 /**
  * kfd_events_reset() - signal HW_EXCEPTION events after a reset or a bad packet
  * @pdd: state of the process on the GPU
- * @engine: true to report the reset of an engine (after a bad packet, too), false to report the
- *          reset of the whole GPU
+ * @engine: true to report the reset of an engine, false to report the reset of the whole GPU. A bad
+ *          packet is reported as the reset of an engine, although no engine is reset
  * @memory_lost: the process has lost VRAM
  *
  * Context: process context; spinlocks may be held.
@@ -688,7 +689,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
  * @p: process
  *
  * Waiting calls and later calls of WAIT_EVENTS fail with -EIO. If an event of a waiting call is
- * signalled meanwhile, this call may also return -EINVAL or 0.
+ * signalled meanwhile, the waiting call may return 0 instead, or -EINVAL as if another of its
+ * events had been destroyed (see kfd_ioctl_wait_events()).
  *
  * Context: process context; MMU notifiers may call this function.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Save and restore the events of a checkpoint. Functions are documented in kfd_events_criu.c. */
+/*
+ * Saves a process's events in a CRIU checkpoint, and restores them. Functions are documented in
+ * kfd_events_criu.c.
+ */
 #ifndef KFD_EVENTS_CRIU_H
 #define KFD_EVENTS_CRIU_H
 

@@ -55,10 +55,10 @@ struct kfd_event {
  * @signal_bo: if user space allocated the signal page, its BO, with a reference and a pin;
  *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
  * @signal_handle: handle of @signal_bo; protected like @signal_bo
- * @scan_work: signals the events of all signalled slots. Queued by the interrupt handler if it
- *             does not signal an event itself: the lock of @all is taken, more than
- *             KFD_WAKE_AT_ONCE calls wait for the event, or the interrupt's id has no signalled
- *             slot or no event. Also queued by RESUME of CRIU
+ * @scan_work: signals the events of all signalled slots. The interrupt handler queues @scan_work
+ *             instead of signalling an event in these cases: another thread holds the lock of @all;
+ *             more than KFD_WAKE_AT_ONCE calls wait for the event; no event has the interrupt's id;
+ *             the slot with this id is not signalled. RESUME of CRIU also queues @scan_work
  */
 struct kfd_events {
 	struct xarray all;

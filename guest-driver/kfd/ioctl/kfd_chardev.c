@@ -59,8 +59,8 @@ static int kfd_release(struct inode *inode, struct file *filp)
 }
 
 /*
- * A process that exits may have paused the process that opened the file, for a checkpoint. In this
- * case, let the paused process run.
+ * For a checkpoint, another process may have paused the process that opened the file. If the
+ * pausing process exits, let the paused process run.
  */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
@@ -70,9 +70,10 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 }
 
 /*
- * Return the process that opened the file, with a reference taken. The current thread must belong
- * to this process or, if @traced is true, trace this process. Otherwise return ERR_PTR(-EBADF). If
- * the current thread's own process opened the file, but was detached, return ERR_PTR(-ENODEV).
+ * Return the process that opened the file (the opener), with a reference taken. The current thread
+ * must belong to the opener. If @traced is true, the current thread may instead be the opener's
+ * tracer. Otherwise return ERR_PTR(-EBADF). If the opener was detached, return ERR_PTR(-ENODEV) to
+ * the opener's own threads, and ERR_PTR(-EBADF) to all other threads.
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -92,7 +93,6 @@ static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 	return p;
 }
 
-/* Check that the size that user space passed includes all nattr attributes. */
 static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
 {
 	const struct kfd_ioctl_svm_args *args = data;
@@ -107,8 +107,8 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * @check: checks arguments of variable size, or NULL; the parameter @usize is the number of bytes
  *         that user space passed
  * @absent: if @fn is NULL, the ioctl returns @absent, which is amdkfd's error for a GPU without the
- *          feature. If @absent is also 0, kfd_ioctls has no entry for the ioctl number, and the
- *          ioctl returns -ENOTTY
+ *          feature. In the unused elements of kfd_ioctls, all members are 0, and the ioctl returns
+ *          -ENOTTY
  */
 struct kfd_ioctl_desc {
 	unsigned int cmd;
@@ -267,7 +267,8 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 		break;
 	case KFD_MMAP_TYPE_RESERVED_MEM:
 	default:
-		ret = pdd ? -EINVAL : -ENODEV;	/* the GPU has nothing of this type to map */
+		/* -EINVAL: the GPU has nothing of this type to map. */
+		ret = pdd ? -EINVAL : -ENODEV;
 		break;
 	}
 	kfd_unref_process(p);

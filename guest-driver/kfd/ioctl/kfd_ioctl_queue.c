@@ -221,7 +221,10 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data)
 	if (ret)
 		return ret;
 
-	/* The device runs no waves, so no control stack follows the header. */
+	/*
+	 * Copy only the header to user space: the device runs no waves, so the control stack, which
+	 * would follow the header, is empty.
+	 */
 	header.wave_state.control_stack_offset = saved.stack_offset;
 	header.wave_state.control_stack_size = saved.stack_bytes;
 	header.wave_state.wave_state_offset = saved.wave_offset;

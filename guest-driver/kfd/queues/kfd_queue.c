@@ -134,14 +134,13 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 }
 
 /**
- * kfd_queues_recovered() - stop those queues of a process that hw/ has not loaded again after a
- * reset
+ * kfd_queues_recovered() - after a reset, stop those queues of a process that cannot continue
  * @pdd: state of the process on the GPU
  * @engine: SDMA engine that was reset, or VGPU_ENGINE_CP for the command processor
  * @vm_lost: the page tables of the process were lost
  *
- * Stops the queues of @engine that hw/ has not loaded again or, if @vm_lost, all queues of
- * @engine.
+ * Stops the queues of @engine that hw/ has not loaded again after the reset. If @vm_lost is true,
+ * stops all queues of @engine.
  *
  * Context: takes kfd_process.queue_lock. Does not allocate.
  *

@@ -76,11 +76,12 @@ struct qcm_process_device {
  * @aql: compute: true if the ring has AQL packets, false if PM4
  * @doorbell: byte offset of the queue's doorbell in the process's slice
  * @born: GPU clock when the queue was created
- * @ring: mapping of the ring
- * @rptr: mapping of the read pointer
- * @wptr: mapping of the write pointer
+ * @ring: GPU mapping of the ring
+ * @rptr: GPU mapping of the read pointer
+ * @wptr: GPU mapping of the write pointer
  * @enabled: user space has enabled the queue
- * @faulted: an unrepaired fault or a bad packet has stopped the queue until it is destroyed
+ * @faulted: the queue is stopped until it is destroyed, for instance after an unrepaired fault or a
+ *           bad packet
  * @hung: the hardware did not release the queue and was reset; the process has not been
  *        notified yet
  * @loaded: SDMA: the queue is on the hardware; compute: the queue is in run lists
@@ -99,8 +100,8 @@ struct qcm_process_device {
  * @hw_queue: SDMA: index of the hardware queue in @engine (RLC number)
  * @regs: SDMA: register values to load; rptr is updated when the queue is unloaded
  *
- * @eop: compute: mapping of the end-of-pipe buffer, or NULL
- * @save: compute: mapping of the context save area, or NULL if the area is in an SVM range
+ * @eop: compute: GPU mapping of the end-of-pipe buffer, or NULL
+ * @save: compute: GPU mapping of the context save area, or NULL if the area is in an SVM range
  * @mqd_bo: compute: kernel BO of the MQD, in GTT
  * @mqd: compute: kernel mapping of @mqd_bo
  * @cp: compute: register values from which the MQD is made

@@ -12,8 +12,9 @@
 
 /**
  * struct kfd_sched - compute queues that may run on a GPU
- * @lock: protects the fields below, qcm_process_device.run_queues of each process, and the order of
- *        run lists. Taken inside kfd_process.queue_lock; holders of @lock do not allocate memory
+ * @lock: protects the fields below and qcm_process_device.run_queues of each process. Held while a
+ *        run list is built and submitted, so that an older list does not replace a newer one. Taken
+ *        inside kfd_process.queue_lock; holders of @lock do not allocate memory
  * @qpds: list of the struct qcm_process_device with a non-empty run_queues, linked by run_link
  * @dwords: size that a run list of all compute queues of the GPU would have, in dwords
  */
@@ -76,8 +77,7 @@ int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
 /*
  * Called after a reset of the engine. Returns false if the queue hung, or if the queue was loaded
- * and the recovery has not loaded it again. Returns true if the queue did not hang, and was not
- * loaded or is loaded again.
+ * and the recovery has not loaded it again. Otherwise returns true.
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*

@@ -149,8 +149,8 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 }
 
 /*
- * Release the VMID of the process's address space when the process's last SDMA queue on the GPU is
- * destroyed.
+ * The SDMA queues of a process on a GPU share the VMID of the process's address space. Release the
+ * VMID if the queue that is destroyed, or that could not be created, is the last of these queues.
  */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 {
@@ -164,8 +164,8 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	int ret;
 
 	/*
-	 * During RESTORE the memory of the write pointer is not mapped yet. restore_work looks the
-	 * write pointer up after the CRIU operation RESUME.
+	 * From the CRIU operation RESTORE until RESUME (KFD_CRIU_RESTORED), the memory of the write
+	 * pointer is not mapped yet. restore_work looks the write pointer up after RESUME.
 	 */
 	if (pdd->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = kfd_sdma_map_wptr(q);

@@ -81,8 +81,7 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 /*
  * Return the number of global wave sync (GWS) entries that a process gets in a run list. As in
  * amdkfd, the process gets all entries if one of its queues in the list has GWS, otherwise none.
- * @lost is the present value of vgpu_cp_lost(); queues with another kfd_queue.lost are not in the
- * list.
+ * @lost is as in kfd_sched_emit(): queues with another kfd_queue.lost are not in the list.
  */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
@@ -96,8 +95,9 @@ static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 
 /*
  * Append a process and its queues to a run list; return the number of dwords. @lost is the present
- * value of vgpu_cp_lost(). A queue with another kfd_queue.lost was lost in a reset after it was
- * loaded. Leave such a queue out, because kfd_queues_recovered() may not have stopped it yet.
+ * value of vgpu_cp_lost(), the number of times that the state of compute queues was lost. If a
+ * queue's kfd_queue.lost is not @lost, the queue's state was lost after the queue was loaded. Leave
+ * such a queue out, because kfd_queues_recovered() may not have stopped the queue yet.
  */
 static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 {
@@ -129,8 +129,9 @@ int kfd_sched_submit(struct kfd_node *node)
 
 	mutex_lock(&sched->lock);
 	/*
-	 * The loop ends, because each repetition needs another reset in which the state of compute
-	 * queues was lost (vgpu_cp_lost()).
+	 * The loop repeats only if a reset has lost the state of compute queues (vgpu_cp_lost()).
+	 * The loop ends, because such a reset also drops the CP's run list: as long as the CP has
+	 * no list, further resets do not change vgpu_cp_lost().
 	 */
 	do {
 		lost = vgpu_cp_lost(node->vdev);

@@ -29,10 +29,10 @@
  * The task that evicts a BO holds the reservation of this BO and may hold reservations of other
  * BOs. The task may also hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
  * of any process. If the task is a migration, the task also holds the locks of the pages that it
- * migrates. So svm_bo_vacate() must not wait for any of these locks:
+ * migrates. So svm_bo_vacate() must not wait for any of these locks, reservations included:
  *
- * - migrate_device_range() needs no address space, so it takes no mmap_lock. It only tries page
- *   locks.
+ * - migrate_device_range() needs no address space, so it takes no mmap_lock. It takes page locks
+ *   only by trylock.
  * - The MMU notifiers take none of these locks. Reclaim calls notifiers, and a task may enter
  *   reclaim while it holds one of these locks.
  *

@@ -204,8 +204,9 @@ end_event:
 }
 
 /*
- * Return the chunk of @iv that starts at @page and lies within one VMA or within a hole between
- * VMAs. Sets *@vma to the VMA, or to NULL in a hole.
+ * Return the part of @iv that starts at @page and lies within one VMA or within a hole between
+ * VMAs. Within a VMA, the part has at most SVM_CHUNK_PAGES pages. Sets *@vma to the VMA, or to NULL
+ * in a hole.
  */
 static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 					  struct svm_interval iv,
@@ -441,8 +442,8 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 }
 
 /*
- * Wait before the next try to move the page of a CPU fault. The page did not move for one of these
- * reasons:
+ * Wait before the next try to move the page of a CPU fault. The usual reasons why the page did not
+ * move are:
  *
  * - Another migration has locked the page. Wait for the lock.
  * - Another thread has faulted on the page, too, and has a reference to the page. It has not
@@ -477,9 +478,9 @@ static bool svm_touch_pause(struct page *page)
  *
  * Without a limit, the tries would not end in this case: another thread has unmapped the page from
  * the address, and another process still maps the page. No try moves the page, because a try moves
- * only pages that this process maps. But svm_touch_pause() returns true, because a process still
- * maps the page. With the limit, the function returns, and the repeated access no longer finds the
- * page at the address.
+ * only pages that this process maps. But svm_touch_pause() allows another try, because a process
+ * still maps the page. With the limit, the function returns, and the repeated access no longer
+ * finds the page at the address.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {

@@ -77,7 +77,7 @@ u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
 /*
- * Return the location of @page from the view of view->node. If the location is SVM_IN_VRAM or
+ * Return the location of @page, as seen by the GPU view->node. If the location is SVM_IN_VRAM or
  * SVM_IN_PEER, sets *@addr to the value for vgpu_vm_span.addr. The caller has called
  * svm_peer_enter().
  */

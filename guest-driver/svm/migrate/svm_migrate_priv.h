@@ -67,8 +67,9 @@ struct svm_touch {
  * @done: completed when the earlier fault has ended and this fault has a page reference again
  *
  * The page cannot move while the waiting fault has a reference to it. So svm_touch_begin() drops
- * the reference, and svm_touch_end() takes a new one in the name of the waiting fault. If a fatal
- * signal ends the wait earlier, the waiting fault itself takes the new one.
+ * this reference. When the earlier fault ends, svm_touch_end() takes a new reference in the name of
+ * the waiting fault. If a fatal signal ends the wait before that, the waiting fault takes the new
+ * reference itself.
  */
 struct svm_touch_waiter {
 	struct list_head link;
@@ -135,7 +136,8 @@ bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 /*
  * Bit of page.zone_device_data, protected by the page's lock. If the bit is set, the content of the
  * page has been migrated, and the page will be freed with its last reference. The page must not be
- * migrated again, since the migration has moved its memory cgroup to the new page.
+ * migrated again, since the page has no memory cgroup any more: the migration has moved the cgroup
+ * to the new page.
  */
 #define SVM_PAGE_LEFT	1ul
 
@@ -179,8 +181,8 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 /* Return the number of source pages that were migrated. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 /*
- * Set SVM_PAGE_LEFT in each source page that was migrated, and return the number of these pages, as
- * svm_move_count() does. The source pages are in VRAM and still locked.
+ * Set SVM_PAGE_LEFT in each source page that was migrated, so that the page is not migrated again.
+ * Return the number of these pages. The source pages are in VRAM and still locked.
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
@@ -205,15 +207,15 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
  * - true if no other fault is migrating the page. The caller migrates the page, then calls
  *   svm_touch_end() with @touch. @waiter is not used.
  * - false if another fault is migrating the page. The function has dropped the caller's reference
- *   to the page. The caller waits for @waiter->done, and then has a reference again. @touch is not
- *   used.
+ *   to the page. The caller waits for @waiter->done, and then has a reference again, which
+ *   svm_touch_end() has taken. @touch is not used.
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
- * Called at the end of a fault for which svm_touch_begin() returned true. For each fault that waits
- * for this one: take a page reference in the name of the waiting fault, in place of the reference
- * that svm_touch_begin() dropped, and wake the waiting fault.
+ * Called at the end of a fault for which svm_touch_begin() returned true. Other faults may wait for
+ * this one in svm_touch_begin(), which has dropped their page references. For each waiting fault,
+ * take a page reference again and wake the fault.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates and removes the device-private pages of VRAM, and migrates all of them to system
- * memory.
+ * Creates and removes the device-private pages of VRAM. Migrates all of them to system memory
+ * before the pages are removed and before the system sleeps.
  *
  * DOC: VRAM as device-private memory
  *
@@ -11,8 +11,8 @@
  *
  * A CPU access to a page in VRAM calls svm_migrate_to_ram() inside the page fault. Of the locks of
  * SVM and KFD, this function takes only svm_bo.touch_lock, the lock of SMI events, and the locks of
- * MMU notifiers, since the page leads to all data that the function needs. Only the CPU's page
- * tables record where memory is located.
+ * MMU notifiers, since the page leads to all data that the function needs. The function need not
+ * update a range, because only the CPU's page tables record where memory is located.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>

@@ -28,7 +28,7 @@ static const struct dma_fence_ops wait_fence_ops = {
  * @lock: lock of all fences in @fence
  * @name: fences passed to vgpu_wait_unique()
  * @index: indices that vgpu_wait_unique() returns
- * @first: lowest index of each fence in @name, or U32_MAX
+ * @first: for each element of @fence, the lowest index at which it occurs in @name, or U32_MAX
  */
 struct wait_mock {
 	struct dma_fence *fence[N_FENCES];

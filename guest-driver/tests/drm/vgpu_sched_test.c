@@ -231,7 +231,7 @@ static void job_complete_late(struct work_struct *work)
 /*
  * A job fails before its submission, while the engine still runs an earlier job of the same address
  * space. Catches: the fence of the failed job signals before the earlier job is done, so that the
- * file seems to be idle.
+ * address space seems to be idle.
  */
 static void job_ends_in_order(struct kunit *test)
 {
@@ -349,8 +349,8 @@ static int ctx_read(void *arg)
 	unsigned int us;
 
 	/*
-	 * A real callback runs under the fence's spinlock. rcu_read_lock() replaces the spinlock:
-	 * an RCU grace period waits for both.
+	 * The real callback, drm_sched_entity_wakeup(), runs under the fence's spinlock.
+	 * rcu_read_lock() replaces the spinlock: an RCU grace period waits for both.
 	 */
 	rcu_read_lock();
 	WRITE_ONCE(r->inside, true);
@@ -381,9 +381,10 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * drm_sched_entity_wakeup() clears entity->dependency, and then reads the entity. Between these two
- * steps, vgpu_ctx_put() does not wait for the callback. Catches: vgpu_ctx_put() frees the context,
- * which contains the entity, before the callback has read the entity.
+ * The fence callback drm_sched_entity_wakeup() clears entity->dependency, and then reads the
+ * entity. Between these two steps, vgpu_ctx_put() finds no dependency, so it does not wait for the
+ * callback. Catches: vgpu_ctx_put() frees the context, which contains the entity, before the
+ * callback has read the entity.
  */
 static void ctx_outlives_callback(struct kunit *test)
 {

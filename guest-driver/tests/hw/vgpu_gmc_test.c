@@ -115,8 +115,8 @@ static int gmc_flusher(void *arg)
 }
 
 /*
- * Each hub has invalidation engines of the same numbers. Return the number of the engine that was
- * requested in both hubs to invalidate VMID 3, or 0.
+ * A flush uses the invalidation engine with the same number in both hubs. Return the number of the
+ * engine that was requested in both hubs to invalidate VMID 3, or 0 if there is none.
  */
 static unsigned int gmc_asked(const u32 *mmio)
 {
@@ -422,7 +422,10 @@ static void gmc_pasids(struct kunit *test)
 	}
 }
 
-/* A reset clears all registers. Catches: the restored contexts or PASIDs differ. */
+/*
+ * A reset clears all registers. Catches: vgpu_gmc_start() does not restore the contexts and PASIDs
+ * from before the reset.
+ */
 static void gmc_reset(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);

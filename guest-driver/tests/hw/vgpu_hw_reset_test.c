@@ -107,8 +107,8 @@ static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
  * Catches: the reset stops other CPUs; page table updates or interrupt handlers access the device
  * during the reset; a write to VRAM is still in the HDP when the reset begins.
  *
- * The thread reset_psp() acts as the PSP on another CPU. If the reset stops this CPU, the thread
- * does not set READY, and the reset fails.
+ * The thread reset_psp() acts as the PSP on another CPU. If the reset stops the thread's CPU, the
+ * thread does not set the PSP's bit READY, and the reset fails.
  */
 static void reset_beside_cpu(struct kunit *test)
 {

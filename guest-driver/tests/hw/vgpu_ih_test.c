@@ -71,7 +71,7 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
  * struct ih_seen - results of the handler ih_note()
  * @last: last entry that the handler got
  * @n: number of entries that the handler got
- * @expect: first data word that the next entry must have
+ * @expect: value that the next entry must have in its first data word
  * @wrong: the first data word of an entry was not @expect
  */
 struct ih_seen {
@@ -246,7 +246,7 @@ static void ih_dispatch_to(struct kunit *test)
 	ih_put_number(m, 8, 224, 0);
 	ih_put_number(m, 8, 224, 1);
 	ih_put_number(m, 9, 224, 0);
-	ih_put_number(m, 1, 224, 0);	/* source without a handler */
+	ih_put_number(m, 1, 224, 0);	/* client 1 has no handler */
 	vgpu_ih_service(vdev);
 	KUNIT_EXPECT_EQ(test, a.n, 2);
 	KUNIT_EXPECT_EQ(test, b.n, 2);

@@ -188,8 +188,8 @@ static void fault_of_kernel(struct kunit *test)
 
 /*
  * A fault of VMID 0 follows a user's fault that is still latched, so the status register does not
- * show the fault of VMID 0. Only an interrupt entry reports the fault of VMID 0. Catches: the gate
- * opens after the user's fault.
+ * show the fault of VMID 0. Only an interrupt entry reports the fault of VMID 0. Catches: when the
+ * driver has handled the user's fault, the gate opens, although this entry follows.
  */
 static void fault_behind_user(struct kunit *test)
 {

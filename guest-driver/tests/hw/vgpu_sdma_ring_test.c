@@ -284,7 +284,10 @@ static void ring_down(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* Replaces vgpu_sdma_emit_end(). Acts as a recovery that gives up the engine at this point. */
+/*
+ * Replaces vgpu_sdma_emit_end(). Gives up the engine, as a recovery that runs at the same time may
+ * do at this point.
+ */
 static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
 	WRITE_ONCE(to_hw_state(ring->vdev)->sdma[ring->engine].ready, false);
@@ -344,12 +347,12 @@ static void ring_fence_kept(struct kunit *test)
  * @ring: the ring, on which one job is pending
  * @other: the other thread; the test's thread starts it in ring_job_ends()
  * @ends: number of calls of ring_job_ends()
- * @again: completed in a second call of ring_job_ends(); the first call waits for this, for up to
- *         200 ms
+ * @again: completed by a second call of ring_job_ends(), in which case the test fails. The first
+ *         call waits up to 200 ms for this
  * @gone: completed when the other thread ends
  *
- * A thread in vgpu_sdma_ring_down() calls ring_job_ends() and then ends the job with an error.
- * Exactly one of the threads must do so.
+ * vgpu_sdma_ring_down() calls ring_job_ends() and then ends the job with an error. Exactly one of
+ * the threads must do so.
  */
 struct ring_enders {
 	struct kunit *test;
@@ -370,7 +373,10 @@ static int ring_down_too(void *arg)
 	kthread_complete_and_exit(&e->gone, 0);
 }
 
-/* Callback of the job (vgpu_sdma_fence.failed). A thread calls it just before it ends the job. */
+/*
+ * Callback of the job (vgpu_sdma_fence.failed). Each of the two threads would call it just before
+ * ending the job. The first call starts the other thread, and gives it time for a second call.
+ */
 static void ring_job_ends(void *arg, int error)
 {
 	struct ring_enders *e = arg;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the packets with which hw/vgpu_gart.c writes entries of transfer windows. A small model
- * of an engine and hw/sdma/vgpu_sdma_cpu.c run the packets. Catches: an entry is wrong, missing
- * or outside of the window; packets exceed their buffer; a flush covers pages outside of the
- * window; a CPU job translates through the table in VRAM, which a reset may have lost, and not
- * through the driver's copy of the table (vgpu_gart.shadow).
+ * Test the packets with which hw/vgpu_gart.c writes entries of transfer windows. The packets are
+ * run by a small model of an engine, and in another test by hw/sdma/vgpu_sdma_cpu.c. Catches: an
+ * entry is wrong, missing or outside of the window; packets exceed their buffer; a flush covers
+ * pages outside of the window; a CPU job translates through the table in VRAM instead of the
+ * driver's copy of the table (vgpu_gart.shadow). (A reset may have lost the table in VRAM.)
  */
 #include <linux/mm.h>
 
@@ -211,8 +211,8 @@ static void window_flush(struct kunit *test)
 }
 
 /*
- * Check for each SDMA engine that has a transfer window: the range registers of the engine's
- * invalidation engine cover exactly the pages of the window.
+ * Each SDMA engine with a transfer window uses one invalidation engine. Check that the range
+ * registers of this invalidation engine cover exactly the pages of the window.
  */
 static void window_ranges(struct kunit *test)
 {

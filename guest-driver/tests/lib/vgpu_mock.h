@@ -62,9 +62,9 @@ u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
  */
 void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg);
 /*
- * Allocate objects of @size bytes and fill them with ones. If the code under test has freed an
- * object of the same size and @gfp, one of the new objects gets its memory. The objects are freed
- * at the end of the test.
+ * Make a use after free visible: allocate objects of @size bytes and fill them with ones. If the
+ * code under test has freed an object of the same size and @gfp, one of the new objects gets its
+ * memory. The objects are freed at the end of the test.
  */
 void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 

@@ -7,7 +7,8 @@
 #include "vgpu_mock.h"
 
 #define VM_MOCK_TABLES		128u
-#define VM_MOCK_WINDOW		4096u		/* number of pages of the window that tests use */
+/* Number of pages of the window, the part of the GPU address space in which tests map BOs. */
+#define VM_MOCK_WINDOW		4096u
 /* Page number of the window's start. The window crosses the end of a PDB1, a PDB0 and a PTB. */
 #define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)
 #define VM_MOCK_BOS		8u

@@ -48,8 +48,9 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 }
 
 /*
- * Walk [@start, @start + @size). Each step is randomly a whole run, less than a run, or more than a
- * run. @pages[i] is the address of the page that has byte i << PAGE_SHIFT of the resource.
+ * Walk bytes [@start, @start + @size) of the resource. Each step is randomly as long as the run at
+ * the cursor (the next @cur->size bytes, which are contiguous), shorter, or possibly longer.
+ * @pages[i] is the address of page i of the resource.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -149,8 +150,8 @@ static void cursor_gart(struct kunit *test)
 }
 
 /*
- * A resource without a GART address must be one run of offsets in the resource. Catches: the cursor
- * reports several runs, or other addresses than offsets.
+ * For a resource without a GART address, the cursor must report one run, which starts at the offset
+ * in the resource. Catches: the cursor reports several runs, or addresses instead of offsets.
  */
 static void cursor_no_address(struct kunit *test)
 {

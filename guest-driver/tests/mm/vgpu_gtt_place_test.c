@@ -122,7 +122,10 @@ static void gtt_stopover(struct kunit *test)
 	vgpu_mock_free(mock, full);
 }
 
-/* Catches: a size that could wrap in bytes or in pages is accepted, or changes the usage. */
+/*
+ * Catches: a size is accepted, or changes the usage, because its number of bytes or pages wraps in
+ * a 32-bit or 64-bit integer.
+ */
 static void gtt_overflow(struct kunit *test)
 {
 	static const u64 pages[] = {

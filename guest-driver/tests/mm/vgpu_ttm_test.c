@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Evict a BO with the callbacks of mm/vgpu_ttm.c. TTM asks whether it may evict the BO
- * (eviction_valuable), then moves the BO (move). As for a BO of SVM, move calls the owner's
- * vacate(), which takes all pages out of the BO. Catches:
+ * (eviction_valuable), then moves the BO (move). Like SVM, the owner of this BO has a callback
+ * vacate(), which takes all pages out of the BO. move calls vacate(). Catches:
  * - eviction_valuable moves pages. (TTM may still decide to evict another BO.)
  * - move succeeds while a page is still in the BO. (TTM would reuse the VRAM of this page.)
  * - move returns an error other than -EBUSY. (After -EBUSY, TTM tries the next BO. Most other

@@ -314,10 +314,10 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * VRAM is lost while a BO is copied to system memory: after the copy's jobs were created, and
- * before vgpu_vram_mgr_leaves(). Then vgpu_vram_mgr_mark_lost() finds that the BO is in VRAM, and
- * vgpu_vram_mgr_leaves() finds that the copy is older than the loss. Catches: both functions count
- * the BO as lost; a second loss of VRAM is not counted.
+ * VRAM is lost while a BO is copied to system memory. The order is: the copy's jobs are created;
+ * VRAM is lost; vgpu_vram_mgr_mark_lost() finds that the BO is in VRAM; vgpu_vram_mgr_leaves()
+ * finds that the copy is older than the loss. Catches: both functions count the BO as lost; a
+ * second loss of VRAM is not counted.
  */
 static void vram_lost_once(struct kunit *test)
 {

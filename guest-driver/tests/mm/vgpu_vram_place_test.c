@@ -20,7 +20,10 @@ static const struct ttm_place contiguous = {
 	.mem_type = TTM_PL_VRAM, .flags = TTM_PL_FLAG_CONTIGUOUS,
 };
 
-/* Resources of a test, an array for the pages of one resource, and the pages that are clear. */
+/*
+ * State of a test. @res: resources. @pages: array for the pages of one resource. @zero: pages that
+ * were wiped after their last use, so the manager may report them as clear.
+ */
 struct place_state {
 	struct vgpu_mock *mock;
 	struct ttm_resource *res[MAX_RES];

@@ -121,9 +121,9 @@ static void keep_waits(struct kunit *test)
 }
 
 /*
- * The time slice of the BO's owner ends after evict_ok() has returned false. So evict_in() then
- * returns 0. Catches: vgpu_vram_mgr_wait_kept() returns -ENOENT, although the BO has just become
- * evictable.
+ * The time slice of the BO's owner ends after evict_ok() has returned false. So evict_in(), which
+ * is called next, returns 0. Catches: vgpu_vram_mgr_wait_kept() returns -ENOENT, although the BO
+ * has just become evictable.
  */
 static void keep_ends(struct kunit *test)
 {

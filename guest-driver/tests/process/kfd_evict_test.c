@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work is
- * queued without queue_lock; restore_work is queued for a process that is not resident; a process
- * blocks the restore of another process; the eviction fence signals only at the end of the
- * process's time slice.
+ * queued without queue_lock; restore_work is queued for a process that is not resident; while the
+ * mutexes of some processes are held, another process is not restored; a thread waits for the
+ * eviction fence, and the fence signals only at the end of the process's time slice; a process is
+ * evicted although no thread waits for its newest fence.
  */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
@@ -159,9 +160,9 @@ static void evict_mock_end(struct evict_mock *m)
 }
 
 /*
- * Threads of RESTORE_SLOTS processes hold kfd_process.mutex while another process is evicted.
- * Catches: restore_work occupies a restore slot while it waits for the mutex, so that no process is
- * restored until these threads drop the mutexes.
+ * RESTORE_SLOTS + 1 processes are evicted. The mutexes (kfd_process.mutex) of all but one of them
+ * are held. Catches: restore_work occupies a restore slot while it waits for a mutex, so that the
+ * one process is not restored until the other mutexes are dropped.
  */
 static void evict_mutexes_held(struct kunit *test)
 {

@@ -28,10 +28,9 @@
 
 #define CREATE_BOS	20u
 /*
- * Number of calls of create_lets_go() that refuse an eviction before a call allows it. Each failed
- * try of an allocation calls create_lets_go() at least once. An allocation gives up only after at
- * least 16 tries (KGD_MEM_CREATE_TRIES). So a call allows the eviction before that, and the
- * allocation succeeds.
+ * Number of calls of create_lets_go() that refuse an eviction; later calls allow it. Each failed
+ * try of an allocation makes at least one such call, and an allocation makes at least 16 tries
+ * (KGD_MEM_CREATE_TRIES). This number is smaller, so the allocation succeeds.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -47,16 +46,16 @@
  * @funcs: functions of the driver, with a move that copies nothing
  * @man_funcs: functions of the VRAM manager, with create_alloc()
  * @driver_funcs: original functions of the VRAM manager
- * @filler: allocation of the VRAM that @bo does not fill
+ * @filler: allocation that fills the VRAM outside of @bo
  * @bo: BOs that fill VRAM
  * @n: number of @bo
- * @refusals: remaining calls of create_lets_go() that return false
- * @tries: number of attempts to create a BO
+ * @refusals: number of further calls of create_lets_go() that refuse an eviction
+ * @tries: number of tries of the allocation to create a BO
  * @holder: thread that holds the reservations of @bo during each try
  * @hold: completed to make @holder take the reservations
  * @held: completed when @holder has taken the reservations
  * @drop: completed to make @holder drop the reservations
- * @holding: a try has started and is not over; used by the test's thread
+ * @holding: a try has started and is not over. Used only by the test's thread
  * @stop: makes @holder exit at the next @hold
  * @moved: BOs in the order of their moves
  * @n_moved: number of @moved
@@ -155,9 +154,9 @@ static int create_holder(void *arg)
 
 /*
  * Replaces alloc() of the VRAM manager. In each try to create a BO, TTM calls this function first
- * for free VRAM and, if that fails, again with eviction. If the thread m->holder exists, the first
- * call in a try increments m->tries, wakes the thread, and waits until the thread has taken the
- * reservations of all m->bo.
+ * for free VRAM and, if that fails, again with eviction. In the first call of a try, m->holding is
+ * false. If the thread m->holder exists, this call increments m->tries, wakes the thread, and waits
+ * until the thread has taken the reservations of all m->bo.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -326,8 +325,9 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 }
 
 /*
- * Start a thread that holds the reservations of all m->bo during each try to create a BO. The
- * caller stops the thread by create_stop_holder().
+ * Start a thread that holds the reservations of all m->bo while the code under test tries to create
+ * a BO: from create_alloc() to create_release(). The caller stops the thread by
+ * create_stop_holder().
  */
 static void create_start_holder(struct kunit *test, struct create_mock *m)
 {
@@ -438,8 +438,9 @@ static void create_held_stays(struct kunit *test)
 }
 
 /*
- * The owner of a kernel BO can vacate the BO only after some tries (as SVM does if a page is
- * locked). Catches: the allocation fails because it ignores kernel BOs.
+ * The owner of a kernel BO refuses the first CREATE_REFUSALS requests to vacate the BO, as SVM
+ * refuses while a page is locked. Catches: the allocation fails, because it does not try again to
+ * evict kernel BOs.
  */
 static void create_vacated_later(struct kunit *test)
 {
@@ -517,9 +518,9 @@ static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
 }
 
 /*
- * In the process's list, a VRAM BO that was evicted follows a GTT BO. Catches: the VRAM BO is not
- * moved first; a GTT BO is not moved; the GTT BOs are not moved in the order of the list; a BO gets
- * no eviction fence.
+ * The process's list has a GTT BO, a VRAM BO that was evicted to GTT, and a second GTT BO. The GTT
+ * BOs are in VRAM. Catches: the VRAM BO is not moved first; a GTT BO is not moved to GTT; the GTT
+ * BOs are not moved in the order of the list; a BO gets no eviction fence.
  */
 static void validate_order(struct kunit *test)
 {

@@ -342,7 +342,8 @@ static void policy_fault(struct kunit *test)
  * @faults: one character for each step: number of the GPU that faults; 'T' if a long time passes;
  *          'F' if VRAM of GPU 0 is full from this step on
  * @want: one character for the expected decision on each fault ('T' and 'F' in @faults have none).
- *        '0' or '1': migrate memory to the VRAM of this GPU, even if the memory is there already.
+ *        '0' or '1': migrate memory to the VRAM of this GPU. The policy decides this even if the
+ *        memory is there already.
  *        's': migrate memory to system memory. '.': migrate nothing. 'x': deny the fault
  */
 struct policy_case {
@@ -359,7 +360,8 @@ struct policy_case {
 static const struct policy_case policy_table[] = {
 	/*
 	 * Memory moves to the GPU that faults. If another GPU's fault then takes the memory away,
-	 * the memory does not move back to the first GPU until a long time has passed.
+	 * the memory does not move back to the first GPU until a long time has passed. Last two
+	 * rows: a fault of a GPU without access is denied.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
@@ -370,8 +372,9 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
 	/*
 	 * A fault of GPU 1, with ACCESS_IN_PLACE, does not move memory to GPU 1. In the second row,
-	 * GPU 1 cannot reach the memory of GPU 0: the second fault of GPU 1 moves the memory to
-	 * system memory, and the next fault of GPU 0 does not move the memory back.
+	 * GPU 1 cannot reach the memory of GPU 0. So for the second fault of GPU 1, the driver
+	 * moves the memory to system memory, although the policy decides '.'. The next fault of
+	 * GPU 0 does not move the memory back.
 	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
@@ -384,8 +387,8 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 	/*
 	 * VRAM of GPU 0 is full after 'F', so a move to this VRAM evicts other memory. Only every
-	 * second fault of GPU 0 moves memory. Otherwise two pages that are needed together could
-	 * evict each other without end.
+	 * second fault of GPU 0 moves memory. If every fault moved memory, two pages that are
+	 * needed together could evict each other without end.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
@@ -403,7 +406,10 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0000100", "......0" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000001111111111",
 	  "....0.........1" },
-	/* The number of faults by which a GPU is ahead (svm_range.lead) is at most 8. */
+	/*
+	 * svm_range.lead is at most 8. So after 17 faults of GPU 0, GPU 1 pulls memory at its 13th
+	 * fault: 8 faults end the lead of GPU 0, and 5 more give GPU 1 the lead that it needs.
+	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
 	/*
@@ -414,8 +420,9 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
 	/*
-	 * A GPU with ACCESS pulls memory earlier in two cases:
-	 * - The last prefetch went to this GPU: the GPU pulls memory at its first fault.
+	 * In two cases, a GPU with ACCESS pulls memory before its lead is 5:
+	 * - The last prefetch (policy_case.prefetch) went to this GPU: the GPU pulls memory at its
+	 *   first fault.
 	 * - The range has fewer pages than the granularity (512): the GPU pulls memory when it has
 	 *   had more faults than all other GPUs together.
 	 * A preferred location takes precedence (last two rows).
@@ -431,9 +438,9 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Record a migration to a GPU's VRAM, a pull, by svm_policy_pulled(). Return true if this function
- * has set svm_pull.until, the end of the time in which the pull is recent, at least one second
- * ahead.
+ * Record a migration to a GPU's VRAM, a pull, by svm_policy_pulled(). Return true if
+ * svm_policy_pulled() has set svm_pull.until, the end of the time in which the pull is recent, at
+ * least one second ahead.
  *
  * The guest may be stopped for longer than a second between two faults. So replace svm_pull.until
  * by U64_MAX then: the pull is recent until a 'T' in policy_case.faults sets svm_pull.until to 0.

@@ -34,8 +34,8 @@
 /**
  * struct fault_process - a process on the GPU
  * @p: process
- * @pdd: state of @p on the GPU. The count pdd.evicted starts at 1, so that it stays above 0 after a
- *       restore, which then loads no queues
+ * @pdd: state of @p on the GPU. The count pdd.evicted starts at 1, so it is still above 0 after an
+ *       eviction and a restore. Therefore the restore loads no queues
  */
 struct fault_process {
 	struct kfd_process p;
@@ -214,8 +214,8 @@ static void fault_beside_stalled(struct kunit *test)
 }
 
 /*
- * The stalled process has had only one fault so far. Return true if the process's worker has taken
- * this fault from the lists.
+ * Called when the stalled process has had exactly one fault. Return true if the process's worker
+ * has taken this fault from the lists.
  */
 static bool fault_taken(struct fault_mock *m)
 {
@@ -242,8 +242,8 @@ static void fault_bounded(struct kunit *test)
 					  FAULT_TIMEOUT_US, false, m), 0);
 	/*
 	 * In each round, repeat the faults of slots 0 and 1, as the hardware does until they are
-	 * acknowledged. Also raise a new fault with slot 2 without an acknowledgment of the earlier
-	 * one, as after a reset that has freed the slot.
+	 * acknowledged. Also raise a new fault with slot 2, although the previous round's fault
+	 * with slot 2 was not acknowledged, as after a reset that has freed the slot.
 	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 0, 1);

@@ -154,7 +154,7 @@ static void svm_test_ts(struct kunit *test)
 	/* 3 is later than @top, because the 48-bit counter wraps after @top. */
 	KUNIT_EXPECT_TRUE(test, svm_ts_after(3, top));
 	KUNIT_EXPECT_FALSE(test, svm_ts_after(top, 3));
-	/* A 64-bit clock is compared with the 48-bit timestamp of an entry. */
+	/* The first argument is a 48-bit timestamp of an entry, the second is a 64-bit clock. */
 	KUNIT_EXPECT_TRUE(test, svm_ts_after(5, (7ull << 48) + 4));
 	KUNIT_EXPECT_FALSE(test, svm_ts_after(5, (7ull << 48) + 5));
 }

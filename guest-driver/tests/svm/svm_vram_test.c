@@ -6,7 +6,8 @@
  *
  * Test CPU faults on a page that another fault is moving (svm/migrate/svm_migrate.c). Catches:
  * a fault keeps its page reference, so that the page cannot move; a fault returns without a page
- * reference, or changes vmf->page. (do_swap_page() then drops a reference to vmf->page.)
+ * reference, or changes vmf->page. (After svm_migrate_to_ram(), do_swap_page() drops a reference
+ * to vmf->page, so svm_migrate_to_ram() must return with this reference.)
  *
  * Test the owner and the location of pages in VRAM of several GPUs (svm/migrate/svm_hive.c). Two of
  * the GPUs are in the same hive, the others in another hive or in none. Catches: HMM returns a page

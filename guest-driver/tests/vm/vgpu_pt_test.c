@@ -3,9 +3,9 @@
  * Walk the page tables that vm/vgpu_pt.c writes, and compare the translations with the expected
  * ones. The walker pt_walk() uses the format in include/vgpu/pte.h and no code of vm/. Catches: an
  * entry is in the wrong place; an entry that points to a table has a wrong bit; a leaf covers too
- * many pages; a mapping is lost when a leaf is split; the pages of a fragment differ in flags or
- * have no consecutive memory; a TLB flush is missing; a step takes more than VGPU_PT_STEP_WRITES
- * writes.
+ * many pages; a mapping is lost when a leaf is split; the pages of a fragment differ in flags, or
+ * their memory is not contiguous; a TLB flush is missing; a step takes more than
+ * VGPU_PT_STEP_WRITES writes.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
@@ -13,7 +13,7 @@
 #include "vm/vgpu_vm.h"
 
 #define MOCK_TABLES	256
-#define VRAM_BASE	0x2400000000ull		/* FB_OFFSET */
+#define VRAM_BASE	0x2400000000ull		/* address of VRAM in entries */
 #define TABLES_AT	0x10000000ull		/* offset of the tables in VRAM */
 #define WINDOW		4096u			/* number of checked pages: eight PTBs */
 #define ROUNDS		1500
@@ -28,8 +28,8 @@
  * @n: number of tables that are allocated
  * @limit: number of tables that may be allocated
  * @locked: true between vgpu_pt_ops.lock() and vgpu_pt_ops.unlock()
- * @writes: number of calls of vgpu_pt_ops.write() in the current step
- * @most_writes: largest value of @writes since pt_do_write() or pt_do_clear() has set it to 0
+ * @writes: number of calls of vgpu_pt_ops.write() in the current step (VGPU_PT_STEP_WRITES)
+ * @most_writes: largest value of @writes since the last pt_do_write() or pt_do_clear() began
  * @first: first page of the window that is checked
  * @want: expected entry of each page of the window, or 0 if the entry is invalid. Addresses in
  *        VRAM are without @pt.vram_base
@@ -309,8 +309,8 @@ static void pt_random(struct kunit *test, u64 first)
 		u64 flags = prandom_u32_state(&rnd) & 1 ? RW : RO;
 
 		/*
-		 * Align the memory of a random half of the spans, so that parts of these spans can
-		 * become leaves.
+		 * For a random half of the spans, make page and memory equal modulo 2 MiB, so that
+		 * parts of these spans can become 2 MiB leaves.
 		 */
 		if (prandom_u32_state(&rnd) & 1)
 			addr = ALIGN_DOWN(addr, SZ_2M) +
@@ -396,10 +396,10 @@ static void pt_whole(struct kunit *test)
 
 /*
  * For each shift, map a leaf and split it by mapping other memory at all pages of the leaf except
- * the first and the last. The page numbers of virtual and physical address differ by 2^shift, so no
- * fragment can have more than 2^shift pages. Catches: the split takes more writes than
- * VGPU_PT_STEP_WRITES (a job of SDMA packets would lose entries then); a fragment is larger than
- * the alignment of its pages or of its memory.
+ * the first and the last. Modulo 8 MiB, a page's address and the address of its memory differ by
+ * 2^shift pages, so no fragment can have more than 2^shift pages. Catches: the split takes more
+ * writes than VGPU_PT_STEP_WRITES (a job of SDMA packets would lose entries then); a fragment is
+ * larger than the alignment of its pages or of its memory.
  */
 static void pt_misaligned(struct kunit *test)
 {
@@ -487,7 +487,10 @@ static void pt_no_memory(struct kunit *test)
 
 	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, all);
-	/* Six tables are enough for the root, PDB1, PDB0 and three PTBs. */
+	/*
+	 * Six tables are enough for the root, PDB1, PDB0 and three of the window's eight PTBs. So
+	 * the reservation fails, but the pages of these three PTBs can be written.
+	 */
 	m->limit = 6;
 	KUNIT_EXPECT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), -ENOMEM);
 	pt_do_write(test, m, 0, 3 * 512, SZ_4M, RW, 0);

@@ -8,7 +8,7 @@
 
 /*
  * Number of tables of the window, which crosses a boundary of root entries: the root; on each side
- * one PDB1 and one PDB0; 3 PTBs on one side, 6 on the other.
+ * of this boundary one PDB1 and one PDB0; 3 PTBs on one side of it, 6 on the other.
  */
 #define ALL_TABLES	(1 + 2 + 2 + 3 + 6)
 
@@ -86,7 +86,7 @@ static void trim_keeps_mapped(struct kunit *test)
 	vm_mock_check(test, m);
 	/*
 	 * The move clears all entries, so the unmap finds no entry to clear. Check that the trim
-	 * frees the tables nevertheless, because the pages are not mapped any more.
+	 * frees the tables nevertheless: no page is mapped any more.
 	 */
 	vm_mock_move(m, 1, TTM_PL_TT);
 	vm_mock_unmap_all(m, 1);
@@ -94,7 +94,10 @@ static void trim_keeps_mapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* Catches: the empty PTB of a 2 MiB leaf is freed. (A later split of the leaf needs this PTB.) */
+/*
+ * Catches: the trim frees the empty PTB that stays in the tree behind a 2 MiB leaf. (A later split
+ * of the leaf needs this PTB.)
+ */
 static void trim_keeps_behind_leaf(struct kunit *test)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, n;

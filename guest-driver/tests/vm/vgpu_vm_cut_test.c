@@ -35,8 +35,8 @@ struct cut_case {
  * @first: first page that is unmapped
  * @last: last page that is unmapped
  * @writes: number of writes
- * @late: number of writes that come too late: a fault could already claim @first or @last for an
- *        SVM range (cut_is_free())
+ * @late: number of writes that come too late: when @first or @last has no mapping any more, so that
+ *        a fault could already claim the page for an SVM range (cut_is_free())
  */
 struct cut_watch {
 	u64 first;

@@ -323,7 +323,7 @@ static void vm_prt_entries(struct kunit *test)
 	mutex_unlock(&m->vm.base.va_lock);
 	memset(m->owner + 100, 0, 600);
 	vm_mock_check(test, m);
-	/* The end of the test removes the remaining mappings with the address space. */
+	/* The end of the test removes the address space and the remaining mappings. */
 }
 
 /*
@@ -374,9 +374,9 @@ static DEFINE_SPINLOCK(mock_fence_lock);
 
 /*
  * Catches: the fence of vgpu_vm_last_update() signals before the moves of all mapped BOs have
- * completed; with @idle false, vgpu_vm_update_moved() maps a BO before the move of this BO has
- * completed. (If @idle is false, jobs may run in the address space. Such a job could read the BO's
- * new memory before the move has filled this memory.)
+ * completed; vgpu_vm_update_moved(), called with @idle = false, maps a BO before the move of this
+ * BO has completed. (With @idle = false, jobs may run in the address space. Such a job could read
+ * the BO's new memory before the move has filled this memory.)
  */
 static void vm_last_update(struct kunit *test)
 {

@@ -85,7 +85,7 @@ typedef int (*child_fn)(void *state, char command);
  * has its own copy of @state.
  */
 int child_start(struct child *p, child_fn fn, void *state);
-/* Send @command and return its result. On an error vg_error() has the child's text. */
+/* Send @command and return its result. If @command fails, vg_error() returns the child's error. */
 int child_request(struct child *p, char command);
 /*
  * End the child. Return 0, -ECHILD if the child failed, or -ETIMEDOUT if the child did not end in

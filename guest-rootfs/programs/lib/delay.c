@@ -39,8 +39,8 @@ static __thread struct {
 	uint64_t rng;
 	/*
 	 * ID of the point (delay.h) at which fork() or pthread_create() created this process or
-	 * thread. The IDs of all points in this process or thread depend on this ID. 0 in the
-	 * process that the runner has forked for the case.
+	 * thread. point_id() includes this ID in the IDs of all points that the process or thread
+	 * reaches. 0 in the process that the runner has forked for the case.
 	 */
 	uint64_t path;
 	/*
@@ -191,11 +191,10 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call. Follow the frame chain from @frame, the frame of the call's wrapper, to
- * the callers. Stop at the frame me.base or, if the chain does not contain me.base any more, at
- * me.root (see the definition of me). Store the return addresses of the chain in @pc, those of
- * inner frames first. If there are more than DELAY_FRAMES addresses, store only the last
- * DELAY_FRAMES, which are nearest to me.base or me.root. Return the number of stored addresses. If
+ * Find the path to a call. Walk from @frame, the frame of the call's wrapper, up to the callers.
+ * Stop at me.base or me.root, whichever comes first (see the definition of me). Store the return
+ * addresses in @pc, those of inner frames first. If there are more than DELAY_FRAMES addresses,
+ * store only those of the DELAY_FRAMES outermost frames. Return the number of stored addresses. If
  * code without frame pointers breaks the chain, store only the return address of the wrapper.
  */
 static int find_path(void **frame, uintptr_t *pc)

@@ -9,7 +9,7 @@
  * addresses, only the first DELAY_FRAMES belong to the path. In a thread, the first address is that
  * of run_thread() (delay_wrap.c), which calls the thread's function. In a forked process, the first
  * address is in the function that called fork(). After this function has returned, the first
- * address is that of the case's function again.
+ * address is that of the case's function or, if a thread has called fork(), of run_thread().
  *
  * The ID of a point is a hash of the call and its path. In a forked process or a thread, the hash
  * includes the ID of the point at which the process or thread was created. The ID is the same in
@@ -53,15 +53,15 @@ const char *delay_seed(void);
 const char *delay_point_mode(void);
 
 /*
- * Clear the table of points and select the point to delay, by its ID @id or by its number K,
- * @number; the other argument is 0. If both arguments are 0, no point is delayed. The runner calls
- * this function before it forks the process of a case.
+ * Clear the table of points, and select the point to delay. @id is the point's ID and @number is 0,
+ * or @number is the point's number K (see above) and @id is 0. If both are 0, no point is delayed.
+ * The runner calls this function before it forks the process of a case.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function. The path to a delay point, the chain of its callers, ends below this
- * frame, at the case's function.
+ * calls the case's function. To find the path to a point, delay.c walks from the point up to this
+ * frame. So the first address of the path is that of the case's function.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

@@ -47,10 +47,11 @@ void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
  * Most wrappers call delay_before(), the wrapped call named @what, and delay_after(). The wrappers
- * of fork() and pthread_create() call only delay_before(), after the wrapped call. The wrapper of
- * _exit() calls only delay_before(), before the wrapped call. Both functions may sleep, and
- * preserve errno. @frame is the frame address of the wrapper, from which find_path() in delay.c
- * finds the path to the call.
+ * of fork() and pthread_create() call only delay_before(), after the wrapped call. (With random
+ * delays, the wrapper of fork() calls it before the wrapped call, too.) The wrapper of _exit()
+ * calls only delay_before(), before the wrapped call. Both functions may sleep, and preserve errno.
+ * @frame is the frame address of the wrapper, from which find_path() in delay.c finds the path to
+ * the call.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);

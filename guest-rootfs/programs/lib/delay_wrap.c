@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Wrappers of the calls for which programs/Makefile passes --wrap to the linker. If delay_mode
- * is set, a wrapper delays before and after the real call.
+ * is set, a wrapper calls delay_before() and delay_after() around the real call (delay_priv.h).
  */
 #include <poll.h>
 #include <pthread.h>

@@ -208,8 +208,8 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	/*
 	 * Use the path of the dump's device, not the link in /sys/class/devcoredump. The kernel
 	 * removes the link before the device, and drops new dumps as long as it finds the device of
-	 * the old dump. So the end of the link does not show that a new dump is possible, but the
-	 * end of the device's path does.
+	 * the old dump. So a new dump is possible when the device's path has disappeared, but not
+	 * yet when the link has disappeared.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

@@ -58,10 +58,11 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
  * Store in *@open the number of retry faults that the driver has taken from the interrupt ring and
- * not acknowledged yet. The number goes back to 0 when all these faults have been acknowledged.
- * After a ring overflow or a GART recovery the number can become negative, because the driver then
- * acknowledges CAM slots without a counted fault (counter faults_retry). Return 0, -ENOENT if there
- * are no such counters, or another -errno.
+ * not acknowledged yet: the counter faults_retry minus the counter cam_acks. The number goes back
+ * to 0 when all these faults have been acknowledged. After a ring overflow or a GART recovery the
+ * number can become negative, because the driver then also acknowledges CAM slots for which
+ * faults_retry has not counted a fault. Return 0, -ENOENT if there are no such counters, or another
+ * -errno.
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 

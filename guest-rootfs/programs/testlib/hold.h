@@ -11,8 +11,8 @@
 #include "tap.h"
 
 /*
- * SDMA engines. For its own copies, the driver uses one engine for each direction; jobs of the
- * render node run on any engine.
+ * Numbers of the SDMA engines. Each is named after the direction of the driver's own copies on this
+ * engine. Jobs of the render node run on any engine.
  */
 enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };
 

@@ -67,8 +67,9 @@ pid_t race_child(void);
 void race_reap_killed(const pid_t *pids, int n);
 /*
  * Repeat @rounds times: run @round() in a child and kill the child at a random time. The child may
- * end before the kill, and the first child is not killed. After each repetition, the memory in use
- * must return to its value before the first repetition.
+ * end before the kill. The first child is not killed, because its duration is the upper limit of
+ * the random times. After each repetition, the memory in use must return to its value before the
+ * first repetition.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
 /* A function that a child of race_unbind() calls. Returns 0 or -errno. */

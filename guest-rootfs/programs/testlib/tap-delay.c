@@ -10,12 +10,14 @@
 #include "delay.h"
 #include "tap-delay.h"
 
-/* Number of runs after which run_each() gives up on a point if no run has reached it. */
+/* Limit of runs for one delay point: run_each() repeats a run that has not reached its point. */
 #define ATTEMPTS	2
 
 typedef int run_fn(const struct tap_case *c);
 
-/* Points that any run of the case reached, in the order in which the runs reached them. */
+/*
+ * IDs of the delay points that the runs of the case have reached, in the order of the first hits.
+ */
 static uint64_t known[DELAY_POINTS];
 static int n_known;
 static int reported, failed;

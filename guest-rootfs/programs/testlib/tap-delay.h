@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Run a case once, or once for each of its delay points (delay.h). VGPU_TEST_DELAY_POINT selects
- * between the two.
+ * Run a case once. If VGPU_TEST_DELAY_POINT is "each", run it again for each of its delay points
+ * (delay.h).
  */
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
@@ -21,9 +21,10 @@ void tap_delay_start(int planned);
  * Run the case @c by @run(@c) and print the result. @run returns 0 if the case passed, 1 if it
  * failed, EXIT_SKIP if it was skipped.
  *
- * If VGPU_TEST_DELAY_POINT is "each", the first run has no delay, and further runs follow if the
- * first run passed and the case has peers (delay_has_peers()). For each delay point (delay.h) of
- * the case, the case runs with a delay at this point, and the result is printed.
+ * If VGPU_TEST_DELAY_POINT is "each", the first run has no delay. Further runs follow if the first
+ * run passed and a process of the case synchronised with something else (delay_has_peers()): for
+ * each delay point (delay.h) of the case, the case runs with a delay at this point, and the result
+ * is printed.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));

@@ -21,9 +21,9 @@
 
 /*
  * Time limit of a case in ms. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the
- * case fails first, with its own message. In the short form (tap_short()), the limit is 45 s times
- * VGPU_TEST_SCALE. In this form, with the largest VGPU_TEST_SCALE, 4, the sum of CASE_LIMIT_MS and
- * KILL_LIMIT_MS is 220 s. So a hang is reported within 4 minutes, as guest_tests.py states.
+ * case fails first, with its own message. In the short form (tap_short()), CASE_LIMIT_MS is 45 s
+ * and KILL_LIMIT_MS is 10 s, both times VGPU_TEST_SCALE. With the largest VGPU_TEST_SCALE, 4, their
+ * sum is 220 s. So a hang is reported within 4 minutes, as guest_tests.py states.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 /* Time limit in ms for the end of a killed process. */

@@ -82,9 +82,9 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 bool tap_short(void);
 /*
- * Condition of a loop that runs @rounds times. In the short form, the loop runs a quarter of
- * @rounds times, but at least twice, or once if @rounds is 1. In the long form, the loop continues
- * after @rounds rounds until VGPU_TEST_SECONDS seconds have passed.
+ * Condition of a loop, which normally runs @rounds times. In the short form, the loop runs a
+ * quarter of @rounds times, but at least twice, or once if @rounds is 1. In the long form, the loop
+ * runs @rounds times, and then goes on until VGPU_TEST_SECONDS seconds have passed.
  */
 bool tap_goes_on(int round, int rounds);
 /*

@@ -62,7 +62,6 @@ static char *create(struct life *l, uint64_t seed, const char *what)
 	return p;
 }
 
-/* Let the queue copy the range at @p to l->out, and check the copy. */
 static int copy(struct life *l, const char *p, uint64_t seed)
 {
 	int ret = vg_copy(&l->q, l->out.cpu, p, SIZE);

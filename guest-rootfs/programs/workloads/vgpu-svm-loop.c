@@ -4,9 +4,9 @@
  * ends, and check every byte. The program is for tests that disturb faults and invalidations from
  * outside. The argument selects what a round does.
  *
- * copy: The CPU writes a pattern. Two queues copy the pattern in pieces of 1500 bytes, so that most
- * pieces do not end at a page boundary. The pieces go to the two queues in turn. The pages of the
- * destination were just freed. The CPU compares the copy with the pattern.
+ * copy: The CPU writes a pattern, and frees the pages of the destination. Two queues then copy the
+ * pattern in pieces of 1500 bytes, so that most pieces do not end at a page boundary. The pieces go
+ * to the two queues in turn. The CPU compares the copy with the pattern.
  *
  * exchange: A queue reads two pages, so that the TLB gets the translations of both. The two pages
  * exchange their addresses, and the queue reads both pages again. No GPU writes to these pages, so
@@ -143,11 +143,11 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * After a truncation, there may be faults that the driver cannot repair. The driver does not deny
- * the first such fault, but acknowledges it, because this fault may be older than the truncation.
- * The driver denies such faults that the device raises after that (docs/faults.md). The fault that
- * the host injects has to be the first one. Therefore this function waits until no fault of
- * copy_by_all() is pending, and only then truncates the file.
+ * Truncate the file, so that the driver acknowledges the next fault that it cannot repair. (That
+ * fault may be older than the truncation. The driver denies faults that the device raises after
+ * this acknowledgement: docs/faults.md.) The host injects such a fault, which must not be denied.
+ * So no fault of copy_by_all() may be pending at the truncation, because it might be the
+ * acknowledged one. Wait for these faults first.
  */
 static int cut_file(void *arg, uint64_t round)
 {

@@ -118,8 +118,9 @@ static void test_barrier(void)
     /*
      * Signal 1 was enough for the OR packet, which has decremented signal 5.
      * The AND packet is not complete, because it also waits for signals 0 and
-     * 2. If the AND packet has read 0 from signal 1, the change to 1 has no
-     * effect: for this packet, signal 1 counts as 0 from then on.
+     * 2. Signal 1 now changes back to 1. If the AND packet has already read 0
+     * from signal 1, the change has no effect on this packet. Otherwise, the
+     * packet waits until signal 1 is 0 again.
      */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);
@@ -198,10 +199,11 @@ static void test_overrun(void)
  * pointer in memory again, and so never executes packets that producers
  * reserved while the ring was full.
  *
- * The ring is full, and producers have reserved three further packets. The test
- * saves and loads the machine while the first packet in the ring waits. The
- * test writes the three reserved packets while the last packet in the ring
- * waits. No doorbell rings after the load.
+ * The ring is full, and producers have reserved three further packets: the
+ * write pointer in memory counts these, too. The test saves and loads the
+ * machine while the first packet in the ring waits. Then this packet completes,
+ * and the test writes the three reserved packets while the last packet in the
+ * ring waits. No doorbell rings after the load.
  */
 static void test_overrun_moved(void)
 {

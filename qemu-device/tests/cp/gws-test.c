@@ -172,8 +172,9 @@ static unsigned holder(Fixture *f, unsigned vmid)
 
 /*
  * SET_RESOURCES clears the scheduler's GWS mask while process 0 holds all of
- * GWS. Process 0 keeps its GWS, because it stays mapped: its queue is static.
- * Then the machine is saved and loaded.
+ * GWS. The queue of process 0 is static, so it stays mapped after its time
+ * slice. Therefore, process 0 keeps its GWS. Then the machine is saved and
+ * loaded.
  *
  * Catches: the saved state lacks the GWS that process 0 holds, so that another
  * process gets the same resources after the load.
@@ -343,11 +344,15 @@ static void test_hostile(void)
 {
     const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
     static const struct {
-        unsigned at;                    /* byte offset from the GWS mask */
+        /*
+         * Byte offset from gws_mask (8 bytes) in the saved state. Next are
+         * gws_vmid (64 bytes), hws.gws (8 bytes for each VMID) and num_gws.
+         */
+        unsigned at;
         uint8_t byte;
     } bad[] = {
         { 8 + 64 + 8 * VMID, 0x80 },    /* resources that are not contiguous */
-        /* a resource that VMID also holds */
+        /* VMID + 2 holds a resource that VMID holds, too */
         { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },
         /* VMID + 5 cannot hold GWS, because it has no process */
         { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },

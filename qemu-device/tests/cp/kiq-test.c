@@ -269,8 +269,8 @@ static void test_invalidate(void)
  * VMID.
  *
  * Catches: INVALIDATE_TLBS never completes if the PASID moves between the
- * request and the acknowledge, because the packet then waits for the ACK bit of
- * a VMID that no request has named.
+ * request and the acknowledge, because the packet waits for the ACK bit of the
+ * PASID's new VMID. (The request names only the old VMID.)
  */
 static void test_invalidate_moved(void)
 {
@@ -287,8 +287,8 @@ static void test_invalidate_moved(void)
     qvgpu_wr(f.v, IH_VMID_LUT(7), QVGPU_PASID(5));
     /*
      * Remove the injection, and repeat the request of the INVALIDATE_TLBS
-     * packet. The device now acknowledges the request, and so also completes
-     * the packet.
+     * packet. The device now sets the ACK bit of VMID 5. The packet polls this
+     * bit, and so completes.
      */
     qvgpu_inject_remove(f.v, id);
     qvgpu_gfx_wr(f.v, VM_INVALIDATE_ENG_REQ(3),
@@ -331,8 +331,8 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 }
 
 /*
- * Catches: the completion of a register write for one queue ends another
- * queue's wait for its own register write.
+ * Catches: if a queue waits for a register write that it has requested, the
+ * completion of another queue's register write ends this wait.
  *
  * Queue c[1] takes over the HQD of c[0] while the main loop still writes a
  * register for c[0]:
@@ -408,8 +408,8 @@ static void test_reg_wait(void)
  * of its SRBM_WRITE packet is pending, so that the packets after the SRBM_WRITE
  * run before the write is complete.
  *
- * 1. The test holds the bottom half in the register write, as in
- *    test_reg_wait().
+ * 1. A bottom half writes the register for SRBM_WRITE. The test holds the
+ *    bottom half in the trace event vgpu_inv_req, as in test_reg_wait().
  * 2. The KIQ sets the word KIQ_THERE. Its next packets unmap the SDMA queue,
  *    set the word KIQ_PASSED, and map the SDMA queue again.
  * 3. The compute queue @other runs for more than one time slice, then sets the

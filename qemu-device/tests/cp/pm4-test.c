@@ -256,7 +256,10 @@ static void test_indirect(void)
     qvgpu_wait_until(at(&f, 4) == 0x77);
     g_assert_cmphex(qtest_readl(f.v->qts, f.c.rptr), ==, 0);
 
-    /* The packets before the wait do not run again after a dequeue. */
+    /*
+     * Dequeue the queue during WAIT_REG_MEM, and activate it again. The packets
+     * before WAIT_REG_MEM must not run again: COPY_DATA would copy 0x78.
+     */
     qvgpu_wait_until(qtest_readl(f.v->qts, f.page + 4) == 0x77);
     qtest_writel(f.v->qts, f.page + 16, 0x78);
     qvgpu_compute_dequeue(&f.c);

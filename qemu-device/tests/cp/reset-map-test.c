@@ -127,10 +127,10 @@ static void init_kiq(Maps *m, uint64_t mqd)
 }
 
 /*
- * Start the machine and write the packets of all queues. A queue of engine
- * @busy contains copies. The KIQ's packets map queues to engine @mapped. If
- * @work is true, these queues contain copies as well. No queue runs before
- * reset_at_work().
+ * Start the machine and write the packets of all queues. Queue Maps.busy is of
+ * engine @busy and contains copy packets. The KIQ's packets map the queues
+ * Maps.u to engine @mapped. If @work is true, the queues Maps.u contain copy
+ * packets as well. No queue runs before reset_at_work().
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -272,8 +272,8 @@ static void test_forgets(void)
  *
  * The test holds the CP while the CP writes the MQD of the old queue. For this,
  * the test first makes the VRAM aperture so small that the MQD is outside of
- * it. The write faults, and the test holds the CP in the trace event of the
- * fault.
+ * it. The write faults, and the CP logs a trace event for the fault. The test
+ * holds the CP while the CP logs this event: see qvgpu_hold_arm().
  */
 static void test_engine(void)
 {

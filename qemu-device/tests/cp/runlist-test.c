@@ -260,7 +260,7 @@ static void test_errors(void)
         { PM4_HEADER(PM4_WRITE_DATA, 5u), 0, CP_ERROR_PACKET_UNSUPPORTED },
         /* RUN_LIST without CHAIN */
         { PM4_HEADER(PM4_RUN_LIST, 4u), 0, CP_ERROR_PACKET_UNSUPPORTED },
-        /* shorter than MAP_PROCESS must be */
+        /* MAP_PROCESS with too few dwords */
         { PM4_HEADER(PM4_MAP_PROCESS, 16u), 0, CP_ERROR_PACKET_RESERVED },
         /* longer than the rest of the run list */
         { PM4_HEADER(PM4_NOP, 0x3000u), 0, CP_ERROR_PACKET_RESERVED },

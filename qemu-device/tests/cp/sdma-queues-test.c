@@ -116,7 +116,7 @@ static void test_timeslices(void)
         qvgpu_space_map(&p[i].space, SUMS, sums[i], QVGPU_PAGE);
         qvgpu_list_process(&h, &p[i], 1);
         for (j = 0; j < QUEUES; j++) {
-            /* All queues are on one engine, which has 8 RLCs. */
+            /* All 36 queues are on engine 1, which has only 8 RLCs. */
             qvgpu_user_sdma_init(&u[i][j], v, &p[i].space, 1, QUEUES * i + j);
             dst[i][j] = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
             qvgpu_space_map(&p[i].space, DST + j * STRIDE, dst[i][j], BYTES);
@@ -357,8 +357,8 @@ static void test_overlong(void)
 }
 
 /*
- * The queue in the first RLC of @engine executes POLL_REGMEM. Return true if
- * the queue is stalled, which means that it waits for the next poll.
+ * Return true if the queue in the first RLC of @engine is stalled. The queue
+ * executes only POLL_REGMEM, so a stalled queue waits for the next poll.
  */
 static bool polls(QVGPU *v, unsigned engine)
 {

@@ -80,10 +80,11 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Let the queues pass a token, the value of SHARED. Each queue passes the token
- * to the queue before it in the list, so that two successive holders are seldom
- * mapped together. In each step, a queue also writes to an address that no
- * other queue uses.
+ * Let the queues pass a token, the value of SHARED. The scheduler maps queues
+ * in the order of the list, a few at a time. Each queue passes the token to the
+ * queue before it in the list, so that two successive holders are seldom mapped
+ * together. In each step, a queue also writes to its own address, which shows
+ * whether the queue has the right address space.
  */
 static void relay(Fixture *f)
 {
@@ -302,7 +303,9 @@ static void test_aql(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a run list stops the HIQ if none of its queues can be mapped. */
+/*
+ * Catches: a run list stops the HIQ if none of the list's queues can be mapped.
+ */
 static void test_starved(void)
 {
     Fixture f;

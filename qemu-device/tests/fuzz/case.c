@@ -3,8 +3,8 @@
  * Fuzzer of vgpu-kfd: generates a case from a seed.
  *
  * In each address space, each queue has these ranges of addresses:
- * - 2 MiB with page tables of their own: pages of data at both ends, rings and
- *   buffers in the middle, and holes between these
+ * - 2 MiB that a page table (PTB) maps page by page: data at both ends, rings
+ *   and buffers in the middle, and unmapped holes between these
  * - 2 MiB that a leaf maps to the queue's RAM
  * - 2 MiB that a leaf maps to the queue's VRAM
  * - ranges of 1 GiB and 512 GiB, each mapped by one leaf. Packets use only some

@@ -81,8 +81,8 @@ typedef struct FuzzBroken {
     uint64_t want;
     /*
      * The entry is a leaf for data pages, not for rings or indirect buffers.
-     * Therefore, a repair may write another value than want: the queue still
-     * finds its packets.
+     * The queue finds its packets even if the leaf maps other pages. Therefore,
+     * a repair may write another value than @want.
      */
     bool data;
 } FuzzBroken;
@@ -120,9 +120,9 @@ typedef struct FuzzQueue {
     /* Start of the 512 GiB of GPU addresses that one leaf maps, by VMID. */
     uint64_t huge[VGPU_NUM_VMIDS];
     /*
-     * Random numbers for the handling of this queue's faults. To shrink a
-     * failing case, main.c drops packets (c->drop). Each queue has its own
-     * generator, so that this does not change the repairs of another queue.
+     * Random numbers for the handling of this queue's faults. Each queue has
+     * its own generator: if main.c drops packets of one queue to shrink a
+     * failing case (c->drop), the faults of other queues are handled as before.
      */
     FuzzRng rng;
     unsigned vmid;
@@ -173,7 +173,8 @@ struct FuzzCase {
     unsigned vmids[3];
     unsigned nqueues;
     FuzzQueue queue[FUZZ_QUEUES];
-    GArray *broken;             /* entries that start invalid: FuzzBroken */
+    /* Page-table entries that are invalid at first: FuzzBroken. */
+    GArray *broken;
     unsigned tables[2];         /* number of table pages, by QVGPUKind */
 
     GArray *faults;             /* expected no-retry faults: FuzzFault */
@@ -221,14 +222,14 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 /*
  * The layout of the queue's 2 MiB of addresses, in pages. There are holes
  * between these ranges:
- * - data from page 0
+ * - data from page 0 to page FUZZ_LOW_PAGES - 1
  * - rings and buffers from FUZZ_SPECIAL_VA: FUZZ_SPECIALS pages of RAM, then as
  *   many of VRAM
- * - data from FUZZ_HIGH_VA
+ * - data from FUZZ_HIGH_VA to the last page
  *
  * After these 2 MiB, a leaf of 2 MiB maps all of the queue's part of RAM once
- * more, and the next leaf maps all of its part of VRAM. The GART maps data
- * pages only.
+ * more, and the next leaf maps all of the queue's part of VRAM. The GART maps
+ * data pages only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128
@@ -317,7 +318,7 @@ typedef struct FuzzHit {
     bool permission;            /* the entry is valid but forbids the access */
 } FuzzHit;
 
-/* Translate @va with the current tables of the model. */
+/* Translate @va with the page tables in the expected memory. */
 FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
 /* Read 8 bytes of the expected memory. */
 uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
@@ -370,7 +371,10 @@ void fuzz_stop(FuzzCase *c);
 
 /* Functions of run.c */
 
-/* Run a case. Returns true if the device passed. */
+/*
+ * Run the case of @seed. NOPs replace the packets with the indices in @drop,
+ * which may be NULL. Returns true if the device passed.
+ */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take all pending interrupts and record each for its queue. */
 void fuzz_drain_irqs(FuzzCase *c);

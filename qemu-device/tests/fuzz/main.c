@@ -76,7 +76,10 @@ static char *format_drop(const GArray *drop)
     return g_string_free(list, false);
 }
 
-/* Return true if the case without packets @drop fails in a new process. */
+/*
+ * Run the case of @seed without the packets in @drop, in a new process. Return
+ * true if the case fails.
+ */
 static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 {
     g_autofree char *number = g_strdup_printf("0x%" PRIx64, seed);

@@ -70,7 +70,7 @@ static void make_release(FuzzQueue *q, unsigned vmid, GArray *to)
     uint64_t va = fuzz_pick_va(q, vmid, 8), data = fuzz_rnd(r);
     uint32_t data_sel = fuzz_below(r, PM4_DATA_GDS);
     uint32_t int_sel = fuzz_below(r, PM4_INT_IF_64 + 1);
-    /* The part number identifies the queue in its interrupts. */
+    /* q->part in bits 31:24 shows which queue has sent an interrupt. */
     uint32_t context = q->part << 24 | (fuzz_rnd(r) & 0xffffff);
 
     if (int_sel >= PM4_INT_IF_32 && fuzz_chance(r, 60)) {
@@ -98,7 +98,10 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
     if (!vmid && fuzz_chance(r, 60)) {
         vmid = field = c->vmids[fuzz_below(r, c->nspaces)];
     } else if (fuzz_chance(r, 30)) {
-        /* The device ignores this field unless the queue has VMID 0. */
+        /*
+         * The device ignores the VMID in INDIRECT_BUFFER unless the queue has
+         * VMID 0.
+         */
         field = fuzz_below(r, VGPU_NUM_VMIDS);
         vmid = vmid ? vmid : field;
         if (vmid && !c->space[vmid].used) {

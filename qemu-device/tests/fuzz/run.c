@@ -105,8 +105,9 @@ static void program(FuzzCase *c)
      *
      * With the CAM, the clock must stand still. If the clock ran, the device
      * would report a fault again when the fuzzer handles the fault late. While
-     * the clock stands still, no queue may wait for a timer. Only a poll packet
-     * could wait for one: if the poll has an interval, or has been repeated
+     * the clock stands still, a queue that waits for a timer never continues,
+     * so the fuzzer must not generate packets that wait for a timer. Only a
+     * poll packet could: if the poll has an interval, or has been repeated
      * eight times. The fuzzer's polls have no interval, and give up earlier.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);

@@ -255,8 +255,8 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
     copy_begin(&c, q, vmid);
     /*
      * A broadcast copy has two destinations. If the second one faults, the
-     * device may write bytes to the first one again when it retries, perhaps
-     * while the fuzzer compares memory.
+     * device may write bytes to the first one again when it retries. Therefore,
+     * q->loose keeps disturb() from comparing memory during the copy.
      */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {

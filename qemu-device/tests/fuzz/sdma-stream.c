@@ -30,7 +30,8 @@ static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
 
 /*
  * Return how many bytes of an access may lie beyond the queue's part of memory
- * @kind: MAX_LEN if the memory ends where the part ends, otherwise 0.
+ * @kind: MAX_LEN if the memory ends where the part ends. Otherwise 0, because
+ * the bytes there are not the queue's.
  */
 static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
 {
@@ -82,8 +83,8 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
     default:
         /*
          * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
-         * The other BARs are so far from RAM and BAR 0 that no packet reaches
-         * them.
+         * A packet may access some bytes beyond the end of RAM or BAR 0, but
+         * the other BARs are further away.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
@@ -386,7 +387,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
              VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, (uint32_t)(x >> 32 & 3)));
         break;
     case 88 ... 90:
-        /* The part number identifies the queue in its interrupts. */
+        /* q->part in bits 31:24 shows which queue has sent an interrupt. */
         EMIT(SDMA_PKT(SDMA_OP_TRAP, 0), q->part << 24 | (x & 0xffffff));
         break;
     case 91:

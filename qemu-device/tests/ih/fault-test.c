@@ -278,7 +278,7 @@ static void test_cam_full(void)
         QVGPUIrq irq;
         unsigned n, slot;
 
-        /* Each acknowledge frees a slot for one more fault. */
+        /* Two entries come only after cam_ack() below has freed a slot. */
         qvgpu_ih_next(v, &irq);
         n = irq.data[0] - (uint32_t)(VA >> 12);
         g_assert_cmpuint(n, <, QUEUES);

@@ -224,9 +224,7 @@ static void test_injected_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Run @n TRAPs on @q, a queue of another engine, whose interrupts go to ring 0.
- */
+/* Run @n TRAPs on @q, a queue of SDMA1. Interrupts of SDMA1 go to ring 0. */
 static void other_traps(QVGPUSdma *q, unsigned n)
 {
     unsigned i;
@@ -238,8 +236,8 @@ static void other_traps(QVGPUSdma *q, unsigned n)
 }
 
 /*
- * Catches: ring 1 or 2 is never announced because ring 0 was full when ring 1
- * or 2 received its first entry; the pending announcement is lost if the
+ * Catches: ring 0 never announces ring 1 or 2, because ring 0 was full when
+ * ring 1 or 2 received its first entry; the pending announcement is lost if the
  * machine migrates before ring 0 has a free entry.
  */
 static void test_ring0_full(void)
@@ -351,7 +349,7 @@ static void test_no_such_ring(void)
  */
 static void test_storm(void)
 {
-    enum { SEEN = 7 }; /* entry 7 is due 1 + 2 + ... + 32 ms after entry 1 */
+    enum { SEEN = 7 }; /* entry 7 is due 63 ms (1 + 2 + 4 ...) after entry 1 */
     uint64_t page, began;
     Rings t;
     QVGPUSpace space;

@@ -17,7 +17,8 @@
 #define VMID    11
 #define VA      UINT64_C(0x600000000000)
 #define DELAY   1000000         /* ns */
-#define INV_ENG 17              /* as in the arguments of test_no_ack() */
+/* Invalidation engine. The arguments of test_no_ack() contain this number. */
+#define INV_ENG 17
 
 typedef struct Irq {
     QVGPU *v;

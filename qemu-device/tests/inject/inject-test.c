@@ -33,9 +33,10 @@ static void inject_start_args(Inject *t, const char *args)
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
-     * After the invalidation, the NOP brings the ring and the other pages that
-     * the queue uses back into the TLB. Therefore, injections act only on
-     * translations of the pages from VA on.
+     * The queue executes a fence, and after the invalidation a NOP. The NOP
+     * brings the ring and the other pages that the queue uses back into the
+     * TLB. Therefore, injections act only on translations of the pages from VA
+     * on.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
@@ -248,7 +249,10 @@ static void test_filter(void)
         g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, cases[i].matches);
         qvgpu_inject_remove(t.v, id);
         qvgpu_invalidate(t.v, 1u << VMID);
-        /* Let the TLB hold the ring before the next injection is armed. */
+        /*
+         * The NOP brings the ring back into the TLB, so that the next injection
+         * does not act on the translation of the ring.
+         */
         QVGPU_EMIT(&t.q, 0);
         qvgpu_sdma_finish(&t.q);
     }
@@ -328,8 +332,9 @@ static void test_corrupt(void)
 }
 
 /*
- * Catches: pte-late returns the old page-table entry on every walk or on no
- * walk; pte-late acts although the entry has not changed since the last walk.
+ * Catches: after a change of a page-table entry, pte-late returns the old entry
+ * on all later walks, or on none; pte-late acts although the entry has not
+ * changed since the last walk.
  */
 static void test_late(void)
 {
@@ -403,8 +408,8 @@ static void test_gart_lost(void)
     g_assert_cmpuint(qvgpu_inject_fired(t.v, pte), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, lost), ==, 1);
     /*
-     * The injection makes the first write fault. The write has no effect,
-     * because VMID 0 does not retry.
+     * The injection gart-lost makes the first write fault. This write has no
+     * effect, because VMID 0 does not retry.
      */
     qvgpu_ih_next(t.v, &irq);
     g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, ==, 0);
@@ -459,9 +464,10 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * Each round has one walk. The GART entry changes after round 1. In
-         * rounds 2 and 3, the injection still returns the old entry. Round 4
-         * reads the new entry.
+         * Each round has one walk. After round 1, the GART entry changes to
+         * the second page; later writes of the entry change nothing. In rounds
+         * 2 and 3, the injection still returns the old entry. Round 4 reads the
+         * new entry.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,

@@ -109,8 +109,8 @@ static void test_lost_at_reset(void)
 
 /*
  * Catches: poison affects bytes outside of the poisoned range; a read of
- * poisoned bytes succeeds; only a read of the first poisoned byte fails; a
- * write to poison fails.
+ * poisoned bytes succeeds, or fails only if it includes the first byte of the
+ * range; a write to poison fails.
  */
 static void test_poison(void)
 {
@@ -141,7 +141,7 @@ static void test_poison(void)
     qvgpu_pkt_fence(&other, qvgpu_mc(t.v, t.src + POISON_AT), 0);
     qvgpu_sdma_finish(&other);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
-    /* Reading the last poisoned byte is an error. */
+    /* A read of only the last poisoned byte must cause the exception, too. */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src + POISON_AT + 63),
                    qvgpu_mc(t.v, t.dst), 1);
     qvgpu_sdma_kick(&other);

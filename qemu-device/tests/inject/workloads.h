@@ -38,7 +38,7 @@ void workload_fences(Workload *r);
 void workload_copies(Workload *r);
 /* As workload_copies(), with the CP. Copies one dword of each page. */
 void workload_compute(Workload *r);
-/* Run one packet for each doorbell write, and log the write pointers. */
+/* Run one packet for each doorbell write. Log RB_WPTR after each packet. */
 void workload_doorbells(Workload *r);
 /* Cause retry faults, one after the other. */
 void workload_faults(Workload *r);
@@ -49,7 +49,10 @@ void workload_traps(Workload *r);
  * acted on the request.
  */
 void workload_invalidations(Workload *r);
-/* Only arm the injection, for a kind that acts immediately. */
+/*
+ * Arm an injection that acts immediately, without any other work. Log the
+ * pending interrupts, or that the device is gone.
+ */
 void workload_nothing(Workload *r);
 /* Several times: reset the machine, and log a checksum of src. */
 void workload_resets(Workload *r);

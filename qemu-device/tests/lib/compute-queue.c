@@ -216,8 +216,8 @@ enum {
     GATE_LOOP_DWORDS = 10,      /* length of the two packets above */
     /*
      * NOP packet to which the open gate jumps. The jump packet contains an
-     * address and a length. qvgpu_gate_open() changes only the address.
-     * Therefore, this NOP is as long as the loop, GATE_LOOP_DWORDS.
+     * address and a length. qvgpu_gate_open() changes only the address, so the
+     * length stays GATE_LOOP_DWORDS. Therefore, this NOP has the same length.
      */
     GATE_OUT = 16,
     GATE_REG = 32,              /* receives the value of the register */

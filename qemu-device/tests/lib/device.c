@@ -50,7 +50,7 @@ void qvgpu_waited(void)
 #define RAM_FIRST       (1 * MiB)
 
 #define MSI_DATA        0x4d53
-/* log2 of the ring's dwords; 128 entries */
+/* log2 of the ring's dwords; 128 entries of 8 dwords */
 #define IH_ORDER        10
 /* MC address of guest RAM in VMID 0. */
 #define AGP_AT          (1 * TiB)

@@ -191,7 +191,8 @@ void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts)
     qvgpu_wait_until(qatomic_read(&words[DONE]));
     /*
      * The pipe still contains only the first line, because there is no space
-     * for the second line. The main loop is held in the write of this line.
+     * for the second line. The main loop is held in the write of the second
+     * line.
      */
     g_assert_true(qvgpu_hold_logged(h));
     lines = qvgpu_hold_release(h);

@@ -29,7 +29,10 @@ typedef struct QVGPUHold {
     bool released;              /* set by the thread @later; atomic */
 } QVGPUHold;
 
-/* Make the pipe and the file for VRAM. Start QEMU with @h->args afterwards. */
+/*
+ * Make the pipe for QEMU's log and the file for VRAM. Start QEMU with @h->args
+ * afterwards.
+ */
 void qvgpu_hold_init(QVGPUHold *h);
 /* Remove the pipe and the file. Call after qvgpu_stop(). */
 void qvgpu_hold_destroy(QVGPUHold *h);
@@ -47,8 +50,9 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @second: false: hold the thread that logs the first event; true: let the
  *     first event pass, and hold the thread that logs the second one
  *
- * Fills the pipe for QEMU's log, but leaves 64 bytes free if @second is true.
- * Then each log line must have 33 to 64 bytes, so that one line fits but not
+ * Fills the pipe for QEMU's log, because a thread is held while its log line
+ * does not fit in the pipe. If @second is true, leaves 64 bytes free. In this
+ * case, each log line must have 33 to 64 bytes, so that one line fits but not
  * two. qvgpu_hold_logged() checks the length of the first line.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
@@ -81,21 +85,23 @@ bool qvgpu_hold_waited(QVGPUHold *h);
  * Switch off the interrupts of retry faults, kick @q, and hold the engine
  * within one access. The next packet of @q must fault at each retry.
  *
- * In an access that faults, the engine logs two trace events: first the fault,
- * then the stall. On return, the engine is held where it logs the stall.
+ * In an access that faults without an interrupt, the engine logs two trace
+ * events: first the fault, then the stall. The log pipe has space for only one
+ * event. On return, the engine is therefore held where it logs the stall.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * The test calls qvgpu_hold_access() and qvgpu_hold_release_later(), and sends
- * a command to QEMU. When the command has completed, the test calls this
- * function. Fails the test unless qvgpu_hold_waited() returns true: the command
- * must wait for the held engine. Disables the trace events that
- * qvgpu_hold_access() enabled.
+ * Check that a command to QEMU has waited for the engine held by
+ * qvgpu_hold_access(). Before the command, the test has called
+ * qvgpu_hold_release_later(). The test calls this function after the command,
+ * and fails if the command completed before the release (qvgpu_hold_waited()).
+ * Disables the trace events that qvgpu_hold_access() enabled.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*
- * Remove the device by surprise. The main loop is held while BAR 0 leaves the
- * bus, and the CP raises @interrupts interrupts before the removal completes.
+ * Remove the device by surprise. Hold the main loop while it removes the VRAM
+ * from BAR 0. During the hold, the CP raises @interrupts interrupts. Then
+ * release the main loop, and wait until the removal is complete.
  */
 void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts);
 

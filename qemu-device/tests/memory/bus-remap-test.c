@@ -131,7 +131,7 @@ static void test_bus_master_access(void)
 
 #define PEER_AT     (192 * GiB)
 #define RP          QPCI_DEVFN(2, 0)
-/* device below RP: bus 1, slot 0 */
+/* device below RP: bus 1, slot 0 (slot 32 of bus 0 overflows to bus 1) */
 #define BEHIND      QPCI_DEVFN(32, 0)
 
 /*
@@ -244,9 +244,10 @@ static QPCIDevice *plug_peer(QVGPU *v)
 /*
  * Let the engine access the VRAM of a peer. The engine looks up this VRAM on
  * the bus, sleeps in the delay of 0.3 s that follows the lookup, and then
- * writes to QEMU's log. The log is a full pipe, so the engine waits there until
- * a thread of the test reads the pipe, 0.2 s after the unplug has started. The
- * unplug: QEMU takes the peer off the bus, and waits for the end of the access.
+ * writes to QEMU's log. During the delay, the test starts the unplug: QEMU
+ * takes the peer off the bus, and waits for the end of the access. The log is a
+ * full pipe, which a thread of the test empties after 0.2 s. If the delay is
+ * over before this, the engine is held in the write to the log.
  *
  * Returns true if the engine then looks up the VRAM again, and faults, because
  * the VRAM has left the bus. Returns false if the peer was still on the bus

@@ -19,7 +19,8 @@ typedef struct Case {
     uint64_t va;
     bool write;
     uint32_t cntl;              /* bit of the class in FAULT_CNTL */
-    uint32_t interrupt;         /* interrupt bit in VM_CONTEXT_CNTL, or 0 */
+    /* interrupt bit in VM_CONTEXT_CNTL, or 0 if the class has no such bit */
+    uint32_t interrupt;
 } Case;
 
 /* At least one case of each class that SDMA can cause. */

@@ -182,8 +182,8 @@ static void test_scattered(void)
                               QVGPU_PAGE, QVGPU_PAGE);
     }
     /*
-     * 37 is coprime to 64, so each page is used once, and neighbours are not in
-     * order.
+     * 37 is coprime to PAGES, so each page is used once, and neighbours are not
+     * in order.
      */
     for (i = 0; i < PAGES; i++) {
         gart_set(&g, 100 + i, page[i * 37 % PAGES]);

@@ -158,8 +158,8 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
  * Only a device at node 1 may load this state.
  *
  * Catches: in the machine that loads the state, a device with node=1 is not at
- * node 1; a device without node=1 accepts the state, although this device is
- * at node 0; the error message of this device does not name node=1.
+ * node 1; a device without node=1, which gets node 0, accepts the state; the
+ * error message about this wrong node does not name node=1.
  */
 static void test_move_without_node_0(void)
 {

@@ -253,8 +253,8 @@ static void test_acknowledge_waits(void)
 }
 
 /*
- * Catches: a translation leaves the TLB although it was not invalidated, and no
- * other translation needs the same slot. A driver without a necessary
+ * Catches: a translation leaves the TLB although neither an invalidation nor
+ * another translation in the same slot removes it. A driver without a necessary
  * invalidation would then fail only sometimes.
  */
 static void test_capacity(void)

@@ -18,7 +18,7 @@
 #define VA              0x111100000000ull
 #define COPIES          1500
 #define STOPS           16
-/* the interrupt ring holds 127 entries */
+/* interrupts in one test; their entries must fit in the ring (127 entries) */
 #define TRAPS           100
 
 #define IOVA            (512 * MiB)     /* bus address above the end of RAM */
@@ -191,8 +191,8 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
 }
 
 /*
- * Initialise @h, and call start_sized() for a machine that uses the log pipe
- * and the VRAM of @h. Destroys @h if the result is NULL.
+ * As start_sized(), but the machine uses the log pipe and the VRAM of @h.
+ * Initialises @h first. Destroys @h if the result is NULL.
  */
 static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 {
@@ -255,8 +255,8 @@ static void test_translate(const void *kind)
     qvgpu_fill(v, src, 6, 0, QVGPU_PAGE);
 
     /*
-     * Until m.enable(), the bus has no memory at address IOVA. Afterwards, the
-     * IOMMU maps one page at this address.
+     * VA + QVGPU_PAGE is mapped to bus address IOVA. Until m.enable(), the bus
+     * has no memory at IOVA. Afterwards, the IOMMU maps one page at IOVA.
      */
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, 8);
     qvgpu_sdma_finish(&q);
@@ -282,12 +282,12 @@ static void test_translate(const void *kind)
 }
 
 /*
- * After a retry fault, the replay of the access needs a new reply of the IOMMU,
- * and waits for it.
+ * After a retry fault, the replay of the access needs a new translation from
+ * the IOMMU, and waits for this translation.
  *
- * Catches: because of this wait, the fault is reported twice, or the replay is
- * not counted; a stalled access continues with an old translation, which the
- * queue got from the IOMMU before the stall.
+ * Catches: a stalled access continues with an old translation, which the queue
+ * got from the IOMMU before the stall; because of the wait for the IOMMU, the
+ * fault is reported twice, or the replay is not counted.
  */
 static void test_replay(const void *kind)
 {

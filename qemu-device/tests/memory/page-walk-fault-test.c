@@ -163,8 +163,9 @@ static void test_self_reference(void)
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     /*
-     * Each entry is valid at all levels: BFS is required in PDB1, and TF makes
-     * an entry of PDB0 refer to a table. A PTE may have both.
+     * Each entry refers to this table, and is valid at all levels: BFS is
+     * required in PDB1, and TF makes an entry of PDB0 refer to a table. A PTE
+     * may have both.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,

@@ -41,9 +41,9 @@ void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
                          uint64_t len);
 /*
- * Access 4 bytes at @va: write if @write is true, otherwise read. Fail the test
- * unless the access causes a no-retry fault with walker error @walker, and the
- * queue continues after the fault. Clears the fault.
+ * Access 4 bytes at @va: write if @write is true, otherwise read. The access
+ * must cause a no-retry fault with walker error @walker, and the queue must
+ * continue after the fault: otherwise, fail the test. Clears the fault.
  */
 void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
                             unsigned walker);

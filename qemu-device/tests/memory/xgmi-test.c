@@ -22,8 +22,8 @@
 #define COPIES      300
 #define BYTES       (4 * MiB)
 /*
- * Rounds of unplugging. There are many, because a single round may miss the
- * race.
+ * Rounds of two tests that unplug a device while its engines run. There are
+ * many rounds, because a single round may miss a race.
  */
 #define HIVE_ROUNDS     24
 #define SETTLE_ROUNDS   12
@@ -366,8 +366,9 @@ static void test_unplug_peer(void)
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     /*
-     * The copies after the unplug have no effect except for a fault. Clear the
-     * fault status: the last copy, which waits for @gate, must fault again.
+     * After the unplug, each copy faults and has no other effect. Clear the
+     * status of these faults, to check that the last copy, which waits for
+     * @gate, faults, too.
      */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
@@ -388,7 +389,7 @@ static void test_unplug_peer(void)
 }
 
 #define RP              QPCI_DEVFN(2, 0)
-/* device below RP: bus 1, slot 0 */
+/* device below RP: bus 1, slot 0 (slot 32 of bus 0 overflows to bus 1) */
 #define BEHIND          QPCI_DEVFN(32, 0)
 
 /*
@@ -480,8 +481,8 @@ static void test_unplug_busy(void)
             qvgpu_pkt_copy(&q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
         }
         /*
-         * The test never writes 1 to this page, so the engine stays busy with
-         * the poll until the device is removed.
+         * Let the engine poll a page for the value 1. The test never writes
+         * this value, so the engine stays busy until the device is removed.
          */
         wait_for(&q, qvgpu_ram_page(v));
         qvgpu_sdma_kick(&q);
@@ -494,8 +495,8 @@ static void test_unplug_busy(void)
 }
 
 /*
- * All engines copy between addresses of a node that does not exist, so that the
- * engines read the hive.
+ * All engines copy between addresses of a node that does not exist. For each
+ * such access, an engine looks up the node in the hive.
  *
  * Catches: the hive is freed while engines of its last device still read it; an
  * unplugged device keeps its node, so that the hive cannot be deleted.

@@ -234,7 +234,7 @@ static void test_loadvm(void)
 {
     /*
      * The saved state contains AT, the GPU address of the stall. The high byte
-     * of the IB depth is AT_IB_DEPTH bytes after the start of this address.
+     * of the IB depth is AT_IB_DEPTH bytes after the first byte of AT.
      */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;

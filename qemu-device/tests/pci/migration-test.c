@@ -91,7 +91,7 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
 
 /*
  * Catches: a restored machine lacks a stall, the stall's CAM slot or a partly
- * executed packet; save and restore delay the next report of the fault.
+ * executed packet; the next report of the fault is late because of the restore.
  */
 static void test_stalled_file(void)
 {
@@ -157,7 +157,8 @@ static void test_stalled_twice(void)
  * A ring with a chain of links. Each link has three packets: a poll, a copy and
  * an addition. The copy copies one of two buffers to the other, and the next
  * link copies in the other direction. The addition adds 1 to the first quadword
- * of the copy's destination. If each of the first n links has run once and in
+ * of the copy's destination. Links are counted from 1, and the first quadword
+ * that link 1 copies is 0. If each of the first n links has run once and in
  * order, the first quadword of link n's destination is n.
  *
  * The gate is a dword in memory. The poll of link n waits until the gate is n
@@ -181,7 +182,7 @@ typedef struct Chain {
 
 /*
  * Emit links until LINKS of them are pending. Then set the gate to the number
- * of the last link minus 1, so that only the last link waits.
+ * of the last link minus 1, so that all links except the last one can run.
  */
 static void chain_feed(void *opaque)
 {
@@ -198,8 +199,9 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_add64(&c->q, to, 1);
     }
     /*
-     * Kick first. If the gate let the old last link run before the kick, the
-     * queue could become idle.
+     * Kick first. The queue may wait at the link that was the last one before
+     * this call. If the gate let this link run before the kick, the queue could
+     * become idle.
      */
     qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
@@ -225,7 +227,8 @@ static void chain_start(Chain *c)
 static void chain_finish(Chain *c)
 {
     /*
-     * Links that were emitted after the machine had stopped were not migrated.
+     * chain_feed() may have emitted links after the machine had stopped. These
+     * links were not migrated, so count the links up to the migrated WPTR.
      */
     c->q.wptr = qvgpu_sdma_rd(&c->q, SDMA_RB_WPTR);
     c->links = c->q.wptr / (4 * LINK_DWORDS);
@@ -293,7 +296,7 @@ typedef struct Slices {
     QVGPUUserCompute q[QUEUES];
     /* of process 0; faults on page 2 of SLICES_DST */
     QVGPUUserCompute stalled;
-    /* of process 0; its copy faults on page 2 of SLICES_DST */
+    /* of process 0; the copy packet faults on page 2 of SLICES_DST */
     QVGPUUserSdma copy;
     /* bit 0: MM hub has faulted; bit 1: GFX hub */
     unsigned faults;

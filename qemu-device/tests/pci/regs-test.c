@@ -306,8 +306,8 @@ static void test_device_info(void)
     qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL], 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_DOORBELLS), ==, 1);
     /*
-     * Read the high half of the counter again. Only the read of a low half
-     * latches a high half, so the value is still that of qvgpu_counter(): 0.
+     * Read the high half of the counter again. The device latched the high half
+     * when qvgpu_counter() read the low half, so the high half is still 0.
      */
     g_assert_cmpuint(qvgpu_rd(v, VGPU_COUNTER(VGPU_CNT_DOORBELLS) + 1), ==,
                      0);

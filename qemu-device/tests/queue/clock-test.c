@@ -20,7 +20,8 @@
 #define HWS_VMID    8
 #define CLOCK_NS    (1000000000 / VGPU_CLOCK_HZ)
 #define CLOCKS_MS   (VGPU_CLOCK_HZ / 1000)
-#define INTERVAL    1000                /* GPU clocks between two tries */
+/* GPU clocks between two tries of a poll or of an atomic loop */
+#define INTERVAL    1000
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
 #define MS          1000000ll           /* ns in a millisecond */
 #define QUANTUM_MS  5
@@ -343,9 +344,10 @@ static void test_moved_loop(void)
 }
 
 /*
- * Catches: without the CAM, an interrupt entry of a retry fault comes too early
- * after a restore. (The restore is between the second and the third entry. The
- * third entry must come 2 ms after the second one, as in test_retry().)
+ * The CAM is switched off. Catches: after a restore, an interrupt entry of a
+ * retry fault comes too early. (The restore is between the second and the third
+ * entry. The third entry must come 2 ms after the second one, as in
+ * test_retry().)
  */
 static void test_moved_retry(void)
 {
@@ -462,8 +464,8 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * As test_running_loop(), for a time slice. When process 1 gets its time slice,
- * its queue writes the GPU clock to memory.
+ * Catches: the defects of test_running_loop(), but for the end of a time slice.
+ * When process 1 gets its time slice, its queue writes the GPU clock to memory.
  */
 static void test_running_slice(const void *machine)
 {

@@ -17,7 +17,7 @@ typedef struct Replay {
     QVGPUSpace space;
     QVGPUSdma q;                /* user queue, engine 0 */
     QVGPUSdma kq;               /* kernel queue, engine 0 */
-    /* CPU addresses of the PAGES pages to map at SRC and at DST */
+    /* CPU addresses of the pages (PAGES each) to map at SRC and at DST */
     uint64_t src, dst;
 } Replay;
 

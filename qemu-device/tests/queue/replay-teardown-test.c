@@ -37,7 +37,10 @@ static void test_disable_while_stalled(void)
     qvgpu_expect_byte(r.v, r.dst + QVGPU_PAGE, 0, QVGPU_PAGE);
     qvgpu_sdma_enable(&r.q);
     qvgpu_sdma_finish(&r.q);
-    /* The queue resumed the packet: the first page is not copied again. */
+    /*
+     * Queue r.q continued in the middle of the packet. It did not copy the
+     * first page again, so this page still contains 0x44.
+     */
     qvgpu_expect_byte(r.v, r.dst, 0x44, QVGPU_PAGE);
     qvgpu_expect(r.v, r.dst + QVGPU_PAGE, 1, QVGPU_PAGE, QVGPU_PAGE);
     g_assert_cmphex(qtest_readq(r.v->qts, r.dst + 2 * QVGPU_PAGE), ==, 1);

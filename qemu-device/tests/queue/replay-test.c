@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests the repair, acknowledge and replay of faults: no byte may be
- * lost, and no byte may be written twice.
+ * vgpu-kfd: tests that faults are repaired, acknowledged and replayed: no byte
+ * may be lost, and no byte may be written twice.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -53,7 +53,8 @@ static void test_acknowledge(void)
 
 /*
  * Catches: an invalidation does not wake a stalled queue; an invalidation frees
- * the queue's CAM slot, so that the next fault of the page is reported twice.
+ * the CAM slot of a page, so that the next fault of the page is reported, too.
+ * (Until the acknowledge, the slot must suppress such reports.)
  */
 static void test_invalidation(void)
 {
@@ -448,7 +449,8 @@ static void test_unmap_storm(void)
             }
         }
         /*
-         * From this last invalidation on, the test maps pages but unmaps none.
+         * After this invalidation, the test only maps pages. So both queues
+         * must become idle.
          */
         qvgpu_invalidate(r.v, 1u << VMID);
         serve(&r);

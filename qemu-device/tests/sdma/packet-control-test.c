@@ -53,9 +53,9 @@ static void test_cond_exe(void)
 }
 
 /*
- * Catches: the engine skips past the write pointer; the engine does not test
- * the condition again when more dwords arrive; the engine skips past the end of
- * an indirect buffer.
+ * Catches: the engine skips past the write pointer before all dwords to skip
+ * have arrived; the engine does not test the condition again when they arrive;
+ * the engine skips past the end of an indirect buffer.
  */
 static void test_cond_exe_in_parts(void)
 {
@@ -157,7 +157,10 @@ static void test_srbm_write(void)
         uint64_t page = i & 1 ? b : a;
         uint64_t pte = qvgpu_entry(v, page, QVGPU_PTE_RW);
 
-        /* The TLB then holds the translation that the next packet replaces. */
+        /*
+         * The fence fills the TLB with the translation of va. The packet after
+         * it replaces the PTE of va.
+         */
         qvgpu_pkt_fence(&q, va, i);
         QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
                    QVGPU_LO(slot), QVGPU_HI(slot), 1, QVGPU_LO(pte),

@@ -418,7 +418,7 @@ static void test_poll_others(void)
     g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_POLL_TIMEOUT);
     g_assert_cmphex(irq.data[0] & SDMA_PKT__OP, ==, SDMA_OP_POLL_REGMEM);
 
-    /* Poll a register that the CPU changes. */
+    /* Poll FLUSH_DONE, which changes when the CPU writes FLUSH_REQ. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
                4 * GPU_HDP_FLUSH_DONE, 0, GPU_HDP_FLUSH__SDMA0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests packets, indirect buffers and rings that stop their queue,
- * and no other queue.
+ * vgpu-kfd: tests that bad packets, indirect buffers and rings stop their own
+ * queue, and no other queue.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -56,7 +56,7 @@ static void test_bad_packets(void)
         { SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | 0xf0000000,
           HUB(VGPU_HUB_MM) + VM_L2_CNTL3 },     /* queue not privileged */
         { 16 }, { 17 }, { 0x7f }, { 0xff }, { 0xffffffff },
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* operation 0 */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* atomic operation 0 */
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 1u << 25 },     /* floating point */
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 15u << 25, 0x1002 },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 0x1au << 25 },

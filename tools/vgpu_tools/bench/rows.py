@@ -21,7 +21,7 @@ class Key:
 
 @dataclass
 class Result:
-    """The samples of one key, reduced to median, range and number."""
+    """The samples of one measurement (see Key), reduced to their median, range and number."""
 
     name: str
     bytes: int

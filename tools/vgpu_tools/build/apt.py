@@ -28,7 +28,7 @@ LISTS_AGE = 24 * 3600.0  # seconds until the private package lists are updated a
 MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SRC= to source folders"
 
 
-# Packages of the host, with its own apt configuration
+# Packages of the host, with the host's apt configuration
 
 
 @functools.cache
@@ -72,9 +72,9 @@ def host_packages(listed: str = "packages") -> Step:
 
 def _mirrors() -> tuple[str, str]:
     """Return the URLs of a Debian mirror and of a mirror of Debian's security updates. Each URL is
-    from its environment variable, else from this machine's apt configuration. If both lack the
+    from its environment variable, else from this machine's apt configuration. If neither names a
     security mirror, the second URL is the first one with "-security" appended. Raises Failure if
-    both lack the Debian mirror."""
+    neither names a Debian mirror."""
     given = environment.read()
     main, security = given.mirror, given.security_mirror
     fields = "$(CREATED_BY)|$(RELEASE)|$(REPO_URI)"
@@ -145,15 +145,15 @@ def choose(package: str, pinned: str, series: str, versions: Sequence[str]) -> s
 
 
 def source_versions(package: str) -> list[str]:
-    """Return the versions of a source package that the archive has, by the package lists that
-    configure() updates."""
+    """Return the versions of a source package that the archive has according to the package lists.
+    configure() updates these lists."""
     text = output_of(["apt-cache", "-c", CONF, "showsrc", "--only-source", package])
     return [line.split()[1] for line in text.splitlines() if line.startswith("Version: ")]
 
 
 def binary_versions(package: str) -> list[str]:
-    """Return the versions of a binary package that the archive has, by the package lists that
-    configure() updates."""
+    """Return the versions of a binary package that the archive has according to the package lists.
+    configure() updates these lists."""
     text = output_of(["apt-cache", "-c", CONF, "madison", package])
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
     return [row[1] for row in rows if len(row) == 3 and row[2].endswith(" Packages")]

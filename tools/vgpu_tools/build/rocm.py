@@ -3,8 +3,8 @@
 kfdtest, and vgpu-test-rocr.
 
 The image is read-only; the guest mounts a writable layer in memory over it (guest-rootfs/mini/init). mmdebstrap, which
-does not need root, unpacks Debian, runs hooks, and removes the unpacked folder. The hooks run commands in the new
-system and copy the results out of the folder.
+does not need root, unpacks Debian in a temporary folder, runs hooks, and removes the folder. The hooks are shell
+commands on the host. They can run programs in a chroot of the folder, and write the results outside of the folder.
 """
 
 import os
@@ -19,8 +19,8 @@ from vgpu_tools.build.versions import pins
 
 ROCM = ROOTFS / "rocm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
-# Matches the files in proc, sys and dev, which the image leaves out. File systems are mounted on
-# these folders of the new system while hooks run.
+# Matches the files in proc, sys and dev, which the image leaves out. While hooks run, file
+# systems are mounted on these folders of the unpacked Debian.
 MOUNTED = "^(proc|sys|dev)/.+"
 TARGET = "/usr/local/lib/kfdtest"
 
@@ -114,8 +114,8 @@ def build() -> Step:
 
 
 def _debian(job: Job, packages: Sequence[str], hooks: Sequence[str]) -> None:
-    """Unpack a small Debian with `packages`, run the shell commands `hooks` on the host, and remove the folder of the
-    Debian. In a hook, "$1" is this folder. Hooks have to copy results out of the folder."""
+    """Unpack a small Debian with `packages` in a temporary folder, run the shell commands `hooks` on the host, and
+    remove the folder. In a hook, "$1" is the folder. Hooks have to write their results outside of the folder."""
     suite = pins()["debian"]["suite"]
     listing = apt.APT / "binary.list"
     lines = (apt.APT / "sources.list").read_text().splitlines(keepends=True)

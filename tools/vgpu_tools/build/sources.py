@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fetches the source trees of QEMU and Linux, the firmware and busybox, once each, into the cache.
 
-apply.sh adds the device or the driver to a private copy of a source tree, never to the original. This private copy
-has links to the overlay, a folder in the cache. The overlay holds copies of the checkout's files: the device or the
-driver, and include/. Checkouts that share a cache also share the overlay.
+A build first copies the device or the driver, and include/, from the checkout to the overlay, a folder in the cache.
+The overlay's apply.sh then adds the device or the driver to a private copy of a source tree, never to the original: it
+makes links to the overlay, and applies the device's patches for QEMU. Checkouts that share a cache also share the
+overlay.
 
 A build writes a file of the overlay only if its content or mode differs from the checkout's file. An equal file keeps
 its time stamp, so that it causes no compilation, even after a build from another checkout.
@@ -36,10 +37,11 @@ class Source:
     named: bool  # the tree is a copy of a tree of the user, who may change that tree at any time
 
     def hook(self, job: Job, part: Path) -> None:
-        """Add `part` (QEMU_DEVICE or GUEST_DRIVER) to the tree, or update the `part` that the tree has.
+        """Add `part` (QEMU_DEVICE or GUEST_DRIVER) to the tree. If the tree has it, update it.
 
-        If the tree is a copy of a user's tree, or if apply.sh or a patch has changed, renew() first
-        makes the tree again, so that no older patch stays in the tree.
+        First, renew() makes the tree again if the tree is a copy of a user's tree, if apply.sh or a
+        patch has changed since the last hook(), or if the last hook() did not complete. The tree
+        then has no patch of an earlier hook().
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)

@@ -100,15 +100,16 @@ class Job:
 @dataclass
 class Step:
     """A build step. Its `key` is a hash over `name`, `inputs` (for example, a hash of source files) and
-    the keys of the steps in `needs`. A change of the key makes the step out of date.
+    the keys of the steps in `needs` that have no `check`. A change of the key makes the step out of
+    date, unless the step has a `check`.
 
     `make` is called if the step is not up to date, after the steps in `needs` are up to date. During
     the call, this process holds the cache lock that `lock` names. Steps that use the same part of the
     cache have the same `lock`.
 
-    A `shared` step keeps its stamp in the cache, for all checkouts. Any other step keeps its stamp in
-    the checkout's build folder. If `check` is given, it says whether the step is up to date, instead
-    of stamp and outputs. The key of a step with `check` is not part of the keys of other steps.
+    A `shared` step keeps its stamp in the cache, for all checkouts. Any other step keeps its stamp
+    in the checkout's build folder. If `check` is given, it says whether the step is up to date,
+    instead of stamp and outputs.
     """
 
     name: str

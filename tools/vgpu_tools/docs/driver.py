@@ -140,7 +140,7 @@ def tracepoints(text: str) -> Iterator[Tracepoint]:
 
 
 def tracepoints_page(headers: Mapping[str, str]) -> str:
-    """Return the page on the driver's tracepoints. `headers` are the trace headers by path."""
+    """Return the page on the driver's tracepoints. `headers` has the texts of the trace headers, by path."""
     rows = [
         [code(f"{one.system}:{one.name}"), re.sub(r"@(\w+)", r"`\1`", one.text), code(one.form), path]
         for path, text in headers.items()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates pages on headers of the driver, one page for each folder with headers that other folders
-may include. In rooms.txt, such a folder is a "room", and its `face` line lists these headers, the
-room's "faces". A room without a `face` line has no page. Linux's kernel-doc extension reads the
+"""Generates pages on headers of the driver. In rooms.txt, a folder of sources is a "room". The `face`
+line of a room lists the headers that other rooms may include; they are the room's "faces". Each room
+of the driver that has a `face` line has a page on its faces. Linux's kernel-doc extension reads the
 content of a page from the comments in the sources."""
 
 import re

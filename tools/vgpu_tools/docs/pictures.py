@@ -3,8 +3,8 @@
 from rooms.txt (which folder of the code may use which) and from the table of locks. Pages also link
 to pictures of guests' runs, in docs/pictures/runs. run_pictures.py draws these pictures.
 
-Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid draws
-NAME.mmd, a sequence diagram; WaveDrom draws NAME.toml, bit fields (bits.py).
+Graphviz draws NAME.dot. For the other sources, site/draw.py runs two scripts in a browser: Mermaid
+draws NAME.mmd, a sequence diagram; WaveDrom draws NAME.toml, bit fields (bits.py).
 """
 
 import json

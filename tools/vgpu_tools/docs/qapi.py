@@ -47,8 +47,8 @@ class Definition:
     text: Text
 
     def members(self) -> list[Member]:
-        """Return the members that this definition has itself, without those of its base. An enum
-        has no members."""
+        """Return the members that the definition lists: of a union those in "base", of other kinds those in "data".
+        Members of a base that is a type of its own are left out. An enum has no members."""
         data = self.body.get("base" if self.kind == "union" else "data")
         return [_member(name, of) for name, of in data.items()] if isinstance(data, dict) else []
 
@@ -72,9 +72,10 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # put[key] is the text of the current section or member. A line that starts no section and no
-    # member is added to this text. If `put` is None, `section` says what happens to the line:
-    # - "": no section and no member has started yet. The line is added to the description.
+    # `section` is the name of the current section, "" before the first section. put[key] is the
+    # text of the current section, member or feature. A line that starts none of these is added to
+    # this text. If `put` is None, `section` says what happens to the line:
+    # - "": no member has started yet. The line is added to the description.
     # - "Features": no feature has started yet. The line is dropped.
     # - "Since" or "example": the text of such a section is not kept. The line is dropped.
     put: dict[str, str] | None = None

@@ -10,7 +10,7 @@ from vgpu_tools.testing.rooms_file import Rooms
 
 
 class Sources:
-    """Reads files of a checkout. Pages are generated from these files."""
+    """Reads files of a checkout. The reference pages are generated from these files."""
 
     def __init__(self, root: Path, files: Sequence[str]) -> None:
         """`files` are the names of the checkout's files, relative to `root`."""

@@ -42,9 +42,9 @@ class Stage:
     """The pages of a checkout, and the other files to which pages link."""
 
     def __init__(self, root: Path, files: Sequence[str], generated: Mapping[str, str]) -> None:
-        """`files` are the names of the checkout's files, relative to `root`. `generated` are the texts of further
-        pages, by the names that they would have in the checkout. In generated pages that are not Markdown, write()
-        changes no links and anchors."""
+        """`files` are the names of the checkout's files, relative to `root`. `generated` has the texts of further
+        pages. Its keys are the names that these pages would have in the checkout. In generated pages that are not
+        Markdown, write() changes no links and anchors."""
         self.root = root
         self.pages = {file: (root / file).read_text() for file in files if file.endswith(".md")} | dict(generated)
         self.copies: set[str] = set()  # files to which pages link
@@ -80,9 +80,9 @@ class Stage:
         return any(fnmatchcase(place(file).rpartition(".")[0], pattern) for file in self.pages)
 
     def _line(self, file: str, line: str, where: str, above: list[str]) -> str:
-        """Return a line of text with its links changed and its anchors removed. Each anchor becomes a MyST target,
-        which is a line of its own. This line is appended to the lines `above`, or replaces their last line if that line
-        is empty."""
+        """Return a line of text with the links changed to destinations in the site, and without the anchors. Each
+        anchor becomes a MyST target, which is a line of its own. The target is appended to the lines `above`, or
+        replaces their last line if that line is empty."""
         for anchor in ANCHOR.findall(line):
             label = f"({_label(file, anchor)})="
             if above and not above[-1]:
@@ -92,9 +92,9 @@ class Stage:
         return LINK.sub(lambda match: f"]({self._link(file, match[1], where)})", ANCHOR.sub("", line))
 
     def _link(self, file: str, to: str, where: str) -> str:
-        """Return the destination in the site for `to`, the destination of a link on the page `file` of the checkout.
-        Raises Failure if `to` names a file that does not exist. `where` is the file and line of the link, for the
-        message."""
+        """Convert `to`, the destination of a link on the page `file` of the checkout. Return the link's destination in
+        the site. Raises Failure if `to` names a file that does not exist. `where` is the file and line of the link, for
+        the message."""
         if re.match(r"[a-z]+:", to):
             return to
         path, _, anchor = to.partition("#")

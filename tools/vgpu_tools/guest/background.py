@@ -12,7 +12,7 @@ from vgpu_tools.guest.result import Result
 
 
 class Background:
-    """A run that starts with the `with` block and is stopped at the block's end."""
+    """A run of a command in a guest. The run starts with the `with` block and is stopped at the block's end."""
 
     def __init__(
         self,

@@ -63,8 +63,8 @@ class Guest:
         kernel.check_flavour(self.kernel)
 
     def on(self, accelerator: str, late_frames: str = "") -> Self:
-        """Return a copy of the guest that runs on `accelerator` and delays the kinds of frames in
-        `late_frames`."""
+        """Return a copy of this guest that runs on `accelerator`. Its launcher and agent delay the
+        first frames (messages between them) of each kind in `late_frames`, a letter a kind."""
         return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:

@@ -24,8 +24,8 @@ class Emulator:
     """
 
     def __init__(self, guest: Guest, accelerator: str, log: Path, record: Path, console: str = CONSOLE_PIPE) -> None:
-        """`log` receives QEMU's standard error, `record` QEMU's command line. `console` is a
-        character device of QEMU (-chardev)."""
+        """The file `log` receives QEMU's standard error. The file `record` receives QEMU's command line.
+        `console` is a character device of QEMU (-chardev)."""
         self.guest = guest
         self.accelerator = accelerator
         self.log = log

@@ -85,7 +85,7 @@ class Requests:
 
     @contextlib.contextmanager
     def waking(self, selector: selectors.BaseSelector) -> Iterator[None]:
-        """Let requests wake the selector through an eventfd while the block runs."""
+        """While the `with` block runs, let give_up() and stop() wake the selector through an eventfd."""
         wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         try:
             selector.register(wake, selectors.EVENT_READ, partial(os.eventfd_read, wake))

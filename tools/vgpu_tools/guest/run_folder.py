@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes and removes the folders of runs in build/runs, which contain console log, QEMU's log and
-command line, sockets, core files.
+"""Makes and removes the folders of runs in build/runs. The folder of a run contains the console's log,
+QEMU's log and command line, sockets, and core files.
 
 A run holds a lock in its folder. `hold()` makes a folder and removes the oldest folders, except folders whose lock is
 held. The folders of failed runs (`mark_failed()`) stay longer than others.

@@ -80,9 +80,11 @@ class Machine:
 
     QEMU is killed if the thread that entered the block ends.
 
-    A wait raises MachineError after `limit` seconds. A wait raises MachineError earlier if QEMU ends while the wait
-    reads frames, if the migration or job fails, or if rounds() finds that the command has ended. If QEMU ends during a
-    command of the monitor, the monitor raises QMPError instead.
+    Each method that waits raises MachineError after `limit` seconds. It raises MachineError earlier in these cases:
+    - until(), run() and rounds(): QEMU ends;
+    - rounds(): the command in the guest ends;
+    - migrate(), job() and snapshot(): the migration or the QMP job fails.
+    If QEMU ends during a command of the monitor, the monitor raises QMPError instead.
     """
 
     def __init__(

@@ -224,7 +224,7 @@ def _one_program(
     the guest ends early, the current case has failed, and the remaining cases run in a new guest.
 
     Return False if the guest or the program failed outside of a case. `results` then has a failure with the name of the
-    guest, and the next call runs the cases without a result again."""
+    guest, and the next call runs the cases that have no result yet."""
     guest = options.parse(words, context.environment).guest
     guest.prepare()
     scale = context.speed.scale()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks docs/founding-documents.md. This page compares the driver with the founding documents: the articles from which
-the project began. tests/founding-documents.toml lists the names of functions, members and steps that occur in the
-documents. Each of these names must have a row in a table of the page, except those in the file's section [others].
-Everything that a row refers to must exist.
+the project began. tests/founding-documents.toml lists the names that occur in the documents: members of structures,
+functions and others. Each of these names must have a row in a table of the page, except those in the file's section
+[others]. Everything that a row refers to must exist.
 
 `python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. Each DOCUMENT is a file with the text of a
 founding document. It is also an error if a name is in a DOCUMENT, but not in tests/founding-documents.toml.
@@ -160,7 +160,8 @@ def _span_error(root: Path, span: str, column: str) -> str:
 
 
 def check(root: Path = ROOT, text: str = "") -> list[str]:
-    """Return the errors of the page in the checkout `root`. `text`, if given, replaces the page's text."""
+    """Check the page PAGE of the checkout `root`, and return the error messages. `text`, if given, is checked in place
+    of the page's text."""
     text = text or (root / PAGE).read_text()
     names = tomllib.loads((root / NAMES).read_text())
     wrong: list[str] = []
@@ -189,8 +190,8 @@ def check(root: Path = ROOT, text: str = "") -> list[str]:
 
 
 def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
-    """Return the names that `text`, the text of a founding document, has and the file NAMES lacks.
-    `names` is the content of that file. Members of structures ("STRUCTURE.MEMBER") and all words
+    """Return the names in `text` that the file NAMES lacks. `text` is the text of a founding document,
+    `names` the content of the file NAMES. Members of structures ("STRUCTURE.MEMBER") and all words
     with an underscore count as names in `text`."""
     members = names["members"]
     known = {name for part in names.values() for some in part.values() for name in some}

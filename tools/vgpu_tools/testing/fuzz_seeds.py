@@ -142,8 +142,8 @@ def _pm4(opcode: int, *dwords: int) -> list[int]:
 
 
 def _pm4_packets() -> dict[str, list[int]]:
-    """Return PM4 packets by kind. If a packet needs SET_RESOURCES or MAP_QUEUES, its list begins
-    with these two or with SET_RESOURCES alone."""
+    """Return PM4 packets by kind, as lists of dwords. If a packet needs other packets before it, its
+    list begins with SET_RESOURCES, or with SET_RESOURCES and MAP_QUEUES."""
     here, there = (DATA, FB >> 32), (DATA + 0x100, FB >> 32)
     resources = _pm4(0xA0, 0xFF00, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 0)
     map_queue = _pm4(0xA2, 1 << 29 | 1 << 13, 0x1000, MQD, FB >> 32, *here)
@@ -169,7 +169,7 @@ def _pm4_packets() -> dict[str, list[int]]:
 def _mapped() -> list[Write]:
     """Return the register writes that store the MQD and the run list to which the scheduler's
     packets refer. The scheduler can map all queues of the run list at once, so their time slice
-    has no end."""
+    has no time limit."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),

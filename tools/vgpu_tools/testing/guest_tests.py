@@ -39,8 +39,8 @@ BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
 # Limits of the time between two outputs of a program, in the basic pass and in other passes. These
 # limits are longer than the limit of a case in the program (tap.c), so that the program itself
-# reports a hang. On the slowest host (limits.MOST) a hang is reported within 4 minutes in the basic
-# pass.
+# reports a hang. On the slowest host each limit is multiplied by limits.MOST. Even there, the basic
+# pass reports a hang within 4 minutes.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"
@@ -75,7 +75,7 @@ class Listed:
 
 
 def full_list() -> list[Listed]:
-    """Return the guests of tests.list."""
+    """Return the guests of tests.list. Each line defines one guest: its programs and its options."""
     guests = []
     for line in FULL_LIST.read_text().splitlines():
         if words := shlex.split(line, comments=True):
@@ -135,7 +135,8 @@ class Watch:
         self.silent = silent
 
     def renew(self, _: bytes) -> None:
-        """Restart the time limit, which is `silent` from now on. Called when the guest has printed something."""
+        """Set the length of the time limit to `silent`, and restart the limit. Called when the guest has printed
+        something."""
         self.limit.seconds = self.silent
         self.limit.renew()
 
@@ -201,7 +202,7 @@ def _what_was_left(result: Result) -> str:
 
 def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
     """Return the cases of a guest's programs. Unless the run was stopped, add a failed case for each program without
-    results. Add one more if the exit status is not 1 although a case failed, or not 0 although none failed."""
+    results. Also add a failed case if the exit status is wrong: it must be 1 if a case has failed, else 0."""
     _, *sections = PROGRAM.split(ran.output)
     printed = dict(zip(sections[::2], sections[1::2], strict=True)) or {programs[0]: ran.output}
     cases = []

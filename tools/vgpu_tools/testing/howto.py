@@ -67,13 +67,13 @@ class Step:
 
     @property
     def title(self) -> str:
-        """The first line of the script, shortened."""
+        """The first line of the script, cut to WIDTH characters."""
         first = self.script.strip().partition("\n")[0]
         return first if len(first) <= WIDTH else f"{first[: WIDTH - 4]} ..."
 
 
 def pages() -> list[Path]:
-    """Return the files of the pages. The suite runs the commands of these pages."""
+    """Return the pages of the documentation that the suite tests."""
     return [DOCS / "first-hour.md", *sorted((DOCS / "howto").glob("*.md"))]
 
 
@@ -261,8 +261,8 @@ def _run_page(tree: Tree, page: Path, log: Path, context: Context) -> list[Case]
 
 
 def steps() -> list[build_steps.Step]:
-    """Return the build steps to run before the suite. The results of these steps fill the cache, so
-    that the pages' builds in the copy of the checkout are short."""
+    """Return the build steps to run before the suite. The results of these steps fill the cache.
+    Therefore the builds that the scripts start in the copy of the checkout are short."""
     return [qemu.build_qtest(), *guest_tests.steps("release"), *guest_tests.steps("debug")]
 
 

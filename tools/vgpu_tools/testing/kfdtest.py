@@ -211,7 +211,7 @@ class Tests:
         return True
 
     def take(self, line: str) -> Result | None:
-        """Parse one line. Return the result if a test ends with the line."""
+        """Parse one line. If this line reports the end of a test, return the test's result."""
         self.last = line
         if line.startswith("@@ begin "):
             self._begin()
@@ -249,8 +249,8 @@ def _log(results: Sequence[Result]) -> Path:
 def kfdtest(guest: Guest, choice: Choice) -> int:
     """Run the tests in guests with the options of `guest` and the rocm root file system. Print results and totals.
 
-    Returns 1 if a test of a class in WANTED (A, B, C and "?") failed, else 0. Failed tests of the SVM suites do not
-    count."""
+    Returns 1 if a test of a class in WANTED (A, B, C and "?") failed, else 0. The file CLASSES explains the classes.
+    Failed tests of the SVM suites do not count."""
     guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()

@@ -74,8 +74,8 @@ def _native() -> float:
 
 
 def measure(children: Children) -> tuple[float, float]:
-    """Return the seconds of the emulated and of the native work. Each work runs on all cores at the same time, and the
-    slowest core counts."""
+    """Return the seconds of the emulated and of the native work. First the emulated work runs on all cores at the same
+    time, then the native work does. For each, the slowest core counts."""
     with ThreadPoolExecutor(CPUS) as pool:
         emulated = max(pool.map(lambda _: _emulated(children), range(CPUS)))
         native = max(pool.map(lambda _: _native(), range(CPUS)))

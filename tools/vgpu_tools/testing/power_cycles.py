@@ -26,7 +26,8 @@ ROUNDS = re.compile(r"^# (\d+ rounds.*)$", re.MULTILINE)
 
 
 def _in_guest(repeat: int) -> list[tuple[str, list[str], list[str]]]:
-    """Return those rows of the printed table that need no action of the host: name, options of ./vgpu run, command."""
+    """Return those rows of the printed table whose tests need no action of the host during the run. Each row is a tuple
+    of name, options of ./vgpu run, and command in the guest."""
     said = ["env", f"VGPU_TEST_ROUNDS={repeat}"]
     return [
         ("memory, VRAM lost", [*SLEEP, *LOST], [*said, "vgpu-test-suspend"]),

@@ -136,8 +136,8 @@ class Campaign:
             faults = _faults(self.machine)
             after, fired = self._round(row)
             # The injection makes one walk read a wrong GART entry. The device may do this walk
-            # ahead of the access to the page. It does not keep the result of a walk that ends in a
-            # fault. Then the access walks again and reads the right entry, and no fault occurs.
+            # ahead of the access to the page. An early walk with a wrong entry raises no fault, and
+            # the device drops its result. The access then walks again, and reads the right entry.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)

@@ -15,8 +15,8 @@ def _with_firmware(*steps: Step) -> list[Step]:
 
 
 def steps_of_all() -> list[Step]:
-    """Return the build steps that every run of tests needs: those for QEMU and its firmware. A run
-    of QEMU measures the host's speed (see limits.measure())."""
+    """Return the build steps for QEMU and its firmware. Every run of tests needs them, because
+    limits.measure() starts QEMU to measure the host's speed."""
     return _with_firmware(qemu.build())
 
 

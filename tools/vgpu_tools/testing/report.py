@@ -14,8 +14,8 @@ SLOWEST = 10  # number of cases in the list of the slowest
 
 
 def summary(cases: Sequence[Case]) -> str:
-    """Return the numbers of passed, failed and skipped cases as one line. If `cases` are all cases
-    of a run of tests, this line is printed last."""
+    """Return the numbers of passed, failed and skipped cases as one line. ./vgpu test prints this
+    line for all cases of the run as its last line."""
     counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
     return "{} passed, {} failed, {} skipped".format(*counts)
 
@@ -75,7 +75,7 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 def failures(outcomes: Sequence[Outcome]) -> None:
     """Print a line for each failed case. Call this after table(), so that only the totals follow
-    these lines: a log that lost its beginning then still has the failures."""
+    these lines: even if only the end of a log is kept, it then has the failures."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks the includes (C) and imports (Python) of all sources against rooms.txt.
 
-`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations, and large files and folders;
-`make check` calls check(). The check of includes also covers calls: a function that another file
-calls has its prototype in a header, because of -Wmissing-prototypes and because a prototype or an
+`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations. It also prints large files and
+folders, which are no violations. `make check` calls check().
+
+The check of includes also covers calls, because a call of another file's function needs an include:
+the function's prototype is in a header. -Wmissing-prototypes demands this, and a prototype or an
 extern in a .c file is a violation.
 """
 
@@ -73,9 +75,9 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
     The included file is searched in these folders, in this order:
     - the folder of the C file, unless the include has angle brackets;
     - the folder of the C file's section;
-    - if the included name begins with the prefix of a section: this section's folder, where the
-      search is for the rest of the name;
-    - the parent folder of OPEN.
+    - if the included name begins with the prefix of a section: that section's folder. There, the
+      search is for the rest of the name, without the prefix;
+    - include/, the parent folder of OPEN.
 
     If the search fails and the included name has no folder part, the Use has all files with this
     name in the C file's section: the first as `target`, the rest as `others`. A build may find any
@@ -166,7 +168,8 @@ def _declarations(file: str, text: str) -> Iterator[str]:
 
 
 def _fault(rooms: Rooms, use: Use, room: Room) -> str:
-    """Return the error message about a use; "" if rooms.txt allows the use."""
+    """Return the error message about `use`, an include or import in a file of `room`; "" if it is allowed. The `known`
+    lines of rooms.txt are left to check()."""
     other = rooms.of(use.target)
     if use.others:
         return f"{use.file}:{use.line}: may be any of {', '.join((use.target, *use.others))}: name its folder"
@@ -232,7 +235,7 @@ def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _sizes(texts: dict[str, str]) -> list[str]:
-    """Return lines about large folders and files. These lines are hints, not violations."""
+    """Return lines about large folders and files. The check does not fail because of these lines."""
     folders = Counter(map(dirname, texts))
     said = [
         f"{folder}: {count} sources, more than {MOST_FILES}" for folder, count in folders.items() if count > MOST_FILES

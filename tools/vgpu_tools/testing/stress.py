@@ -50,7 +50,7 @@ class Round:
     log: str
 
     def good(self) -> bool:
-        """Return whether the round is green. If a new round is not green, run() returns 1."""
+        """Return whether the round is green (see the top of this file). A green round also needs a passed case."""
         return not self.failed and self.passed > 0 and self.load >= LOAD
 
 
@@ -103,8 +103,8 @@ def _round(seed: int, log: Path, environment: Environment) -> Round:
 
 
 def judge(report: Report, of: str, seed: int, seconds: float, log: Path) -> Round:
-    """Return the result of a round. `report` is the report of its run of the basic tests, `of` the checkout's commit.
-    A report without cases counts as one failed case."""
+    """Return the result of a round. `report` is the report of its run of the basic tests. The argument `of` is the
+    checkout's commit. A report without cases counts as one failed case."""
     load = report.seconds_of("qtest") / budget.load().seconds["qtest"]
     failed = report.count("failed") if report.cases else 1
     return Round(of, seed, seconds, load, report.count("passed"), failed, report.count("skipped"), str(log))

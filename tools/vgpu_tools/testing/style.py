@@ -30,8 +30,9 @@ PASSED = CACHE / "checkpatch"
 TOOLS = ("gcc", "sparse")
 KEEP_PASSED = 20000  # number of markers to keep
 
-# Checks of checkpatch that do not fit this driver: the driver belongs to one kernel tree, has
-# iterator macros, and uses the names of uAPI headers.
+# Checks of checkpatch that do not fit this driver. LINUX_VERSION_CODE and CONSTANT_COMPARISON: the
+# driver compares the kernel's version, because it is built for several versions. MACRO_ARG_REUSE: the
+# driver has iterator macros. CAMELCASE: the driver uses the names of uAPI headers.
 NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
 
 
@@ -80,7 +81,7 @@ def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[P
 
 
 def _forget_oldest() -> None:
-    """Remove the oldest markers of checkpatch, so that at most KEEP_PASSED markers stay."""
+    """Remove the oldest markers (see _checkpatch()), so that at most KEEP_PASSED markers stay."""
     markers = sorted(PASSED.iterdir(), key=lambda path: path.stat().st_mtime)
     for marker in markers[: -KEEP_PASSED or None]:
         marker.unlink(missing_ok=True)

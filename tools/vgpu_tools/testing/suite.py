@@ -53,8 +53,8 @@ class Plan:
         return self.level == BASIC
 
     def variables(self, context: Context) -> dict[str, str]:
-        """Return the environment of test programs in C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the
-        basic pass, the user's seeds (of the delays and of the tests), and the factor of the host's speed."""
+        """Return the environment variables of test programs in C. VGPU_TEST_SECONDS selects the long form of the tests,
+        VGPU_TEST_SHORT the short form."""
         environment, scale = context.environment, context.speed.scale()
         given = {
             "VGPU_TEST_SECONDS": str(self.seconds) if self.seconds else "",
@@ -71,8 +71,9 @@ class Suite:
     """A named set of tests.
 
     `steps()` returns the build steps that must be done before `run` is called. The arguments of `run` are the suite's
-    log file, the plan and the context. `lowest` is the smallest pass that has the suite. Successive suites in the
-    registry run at the same time if they have the same `beside`. A suite with an empty `beside` runs alone.
+    log file, the plan and the context. `lowest` is the smallest pass that has the suite: BASIC, FULL or LONG. Suites
+    that are neighbours in the registry run at the same time if they have the same `beside`. A suite with an empty
+    `beside` runs alone.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Outcome:
 
     @property
     def failed(self) -> list[Case]:
-        """The failed cases, in the order of the run."""
+        """The failed cases, in the order of `cases`."""
         return [case for case in self.cases if case.outcome == "failed"]
 
 
@@ -136,7 +137,7 @@ def in_order(
     order is that of `parts`, but with plan.fail_fast that of completion.
 
     `one` runs a part and returns cases and text; the text is appended to the log. With plan.fail_fast, the first part
-    with a failed case is the last part that is yielded. Then all child processes of the run are ended.
+    with a failed case is the last part that is yielded. After this part, all child processes of the run are ended.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:

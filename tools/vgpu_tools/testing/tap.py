@@ -17,10 +17,10 @@ UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 @dataclass
 class Case:
-    """The result of one test. `outcome` is "passed", "failed" or "skipped"; `why` is the reason.
+    """The result of one test. `outcome` is "passed", "failed" or "skipped"; `why` is the reason of the last two.
 
-    `gist` is one line about a failure; if it is empty, a line of `why` is used. `again` is the command that runs the
-    case alone; empty: there is no such command.
+    `gist` is one line about a failure; if it is empty, report.gist() takes a line of `why`. `again` is the command that
+    runs the case alone; empty: there is no such command.
     """
 
     name: str

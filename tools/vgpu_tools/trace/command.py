@@ -47,8 +47,8 @@ def watch(output: Path, socket: Path | None, seconds: float) -> int:
 
 
 def write(output: Path, recording: record.Recording) -> timeline.Outcome:
-    """Write the timeline of a recording. Return the timeline, the counts of its events, and the doubts. Raises Failure
-    if `output` cannot be written."""
+    """Write the timeline of a recording. Return the timeline, the counts of its events, and the inconsistencies that
+    were found in the recording (doubts). Raises Failure if `output` cannot be written."""
     outcome = timeline.make(recording)
     try:
         outcome.timeline.write(output)

@@ -51,7 +51,8 @@ class Span:
 
 @dataclass
 class Fault:
-    """A fault that the device raised. Times are in ns since 1970 by the host's clock; 0: this step did not happen."""
+    """A fault that the device raised. Times are in ns since 1970 by the host's clock. Each time is that of one step of
+    the fault; 0: this step did not happen, or is not in the trace."""
 
     device: str
     serial: int

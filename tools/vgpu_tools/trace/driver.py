@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds the driver's side of a trace: services (in a service, a fault worker handles a fault);
-migrations and unmappings; the life and the evictions of processes; recoveries; jobs."""
+"""Builds the driver's side of a trace: services; migrations and unmappings; the life and the evictions of
+processes; recoveries; jobs. In a service, a fault worker of the driver handles a fault."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -85,8 +85,9 @@ class Driver:
         self._services.setdefault(span.thread, []).append(span)
 
     def _vgpu_cam_ack(self, event: Event) -> None:
-        """Join the acknowledged fault with the last service of the same thread. In this service the
-        thread handled this fault, or repaired another fault and thereby also this fault."""
+        """Join the acknowledged fault with the last service of the same thread: each gets a reference to
+        the other. This service handled the fault itself, or its repair of another fault also
+        repaired this one."""
         self._idle[event.thread] = event.at
         fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
         if fault and event.thread in self._services:
@@ -117,7 +118,7 @@ class Driver:
 
     def _alive(self, event: Event) -> None:
         """Add an event of LIFE to `life`, with the id of its process. An event of a range has only
-        the PASID, by which `_owners` gives the process. The event's task does not identify the
+        the PASID; the process then comes from `_owners`. The event's task does not identify the
         process, because a task of another process may cause such an event."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
@@ -137,9 +138,9 @@ class Driver:
         return services[at] if at < len(services) and services[at].begin <= span.begin else None
 
     def _note(self, event: Event) -> None:
-        """Record the task's name as the name of its process, unless the task is a kernel thread. If
-        the event is `vgpu_vm_map`, also record this process as the owner of the PASID, because only
-        the owner itself causes this event."""
+        """Record the task's name as the name of its process. If the event is `vgpu_vm_map`, also record
+        this process as the owner of the event's PASID, because no other process
+        causes this event. Record nothing if the task is a kernel thread."""
         if not event.who.startswith(KERNEL_THREADS):
             self.names.setdefault(event.process, event.who)
             if event.name == "vgpu_vm_map":

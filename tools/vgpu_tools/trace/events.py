@@ -105,8 +105,9 @@ class Axis:
         """Set the offset and its bounds.
 
         The arguments are pairs: the host's time of one event, and the guest's ticks of another event. In `before` the
-        host's event is the cause of the guest's event, so that each pair gives a lower bound (`low`). In `after` the
-        guest's event is the cause of the host's event, so that each pair gives an upper bound (`high`).
+        host's event is the cause of the guest's event. The cause comes first, so the offset is at least the host's time
+        minus plain(ticks): each pair gives a lower bound (`low`). In `after` the guest's event is the cause of the
+        host's event, so that each pair gives an upper bound (`high`).
 
         The offset is set to the upper bound, because the true offset is nearer to this bound: a write of the guest
         reaches the device within microseconds, but the guest's worker runs long after an interrupt. If the lower bound
@@ -131,8 +132,9 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
     The two events of a fault have the same device, serial, page, VMID and kind of access. Several events of the device
     may match one event of the driver, because a device repeats its serials after a reset. Then the times decide. The
     device's event has the host's time. The driver's event has the time of the GPU's clock, from the interrupt entry.
-    Both clocks run at one rate, so that the difference of the two times is about the same for all faults. Of the
-    matches, those with a difference nearest to this usual difference are joined first. No event is joined twice.
+    Both clocks run at one rate, so that the difference of the two times is about the same for all faults. _densest()
+    finds this usual difference. The matches are joined in the order of their distance from the usual difference, the
+    nearest first. No event is joined twice.
     """
     found = []
     for event in received:

@@ -58,8 +58,8 @@ class Part:
 
 @dataclass
 class Demo:
-    """The numbers of the demo's timeline. By the name of a lane, `spans` has pairs of begin and
-    end, and `points` has times."""
+    """The numbers of the demo's timeline. Each lane (row of the picture) has a list, by the lane's
+    name: pairs of begin and end in `spans`, or times in `points`."""
 
     parts: list[Part]
     steps: list[Part]

@@ -56,8 +56,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bar:
-    """The time in which an object exists, or an activity runs. A bar is cut at the ends of its
-    panel."""
+    """The time in which an object exists, or an activity runs. The times have the units of Mark.at. If
+    a bar of a Panel would begin before the panel or end after it, the bar is cut there."""
 
     lane: str
     begin: float

@@ -16,8 +16,8 @@ from vgpu_tools.trace.timeline import Sides
 
 @dataclass
 class OneFault:
-    """The numbers of one picture, which has the name "one-fault". Times are in us. `clock` is the
-    precision with which the clocks of device and driver are joined."""
+    """The numbers of the picture with the name "one-fault". Times are in us. `clock` is the
+    uncertainty of the offset between the device's clock and the driver's clock."""
 
     serial: int
     access: str
@@ -55,8 +55,8 @@ def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
 
 
 def one_fault(sides: Sides) -> OneFault:
-    """Return the numbers of the fault with the median latency among the faults whose service
-    migrated memory to VRAM."""
+    """Return the picture's numbers, for the fault with the median latency among _candidates(). Raises
+    Failure if there is no candidate."""
     found = _candidates(sides)
     if not found:
         raise Failure("pictures: the demo's run has no repaired fault that migrated to VRAM", status=1)

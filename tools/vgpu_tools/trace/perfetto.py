@@ -16,8 +16,8 @@ Value = int | str | bool
 
 @dataclass
 class Slice:
-    """A slice or an instant on a track. Times are in ns since the trace's start. The `flows` start or continue in the
-    slice or, if `last` is set, end in the slice."""
+    """A slice or, if `instant` is set, an instant on a track. Times are in ns since the trace's start. `flows` are the
+    ids of the slice's flows. If `last` is set, these flows end in the slice. Otherwise they start or continue in it."""
 
     begin: int
     end: int

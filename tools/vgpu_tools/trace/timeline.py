@@ -86,8 +86,9 @@ def make(recording: Recording) -> Outcome:
 
 
 def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[list[Event], dict[int, Fault]]:
-    """Return the guest's events, and a map from id() of each joined `svm_fault` event to the device's fault. The times
-    of the events are converted from the guest's ticks to the host's time."""
+    """Return the guest's events, and a map from id() of an `svm_fault` event to the same fault of the device. The map
+    lacks events whose fault is not in the device's trace. The times of the events are converted from the guest's ticks
+    to the host's time."""
     device = sides.device
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):

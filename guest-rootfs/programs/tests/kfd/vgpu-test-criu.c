@@ -84,7 +84,7 @@ struct work {
 };
 
 /**
- * struct target - a child that runs a function, its script; child and parent wait for each other
+ * struct target - a child that runs a C function (its script), in step with its parent
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
@@ -526,7 +526,7 @@ static void make_queues(void)
 	OK(vg_pm4_write(&w->pm4, word_va(PM4_AFTER), &one, 1));
 	vg_cq_submit(&w->pm4);
 	OK(vg_wait_word(word(PM4_BEFORE), 1, VG_TIMEOUT_MS));
-	*word(PM4_BEFORE) = 77;		/* lost if the restored queue repeats the write */
+	*word(PM4_BEFORE) = 77;		/* 77 is lost if the restored queue repeats its write */
 
 	signal_init(0, 1);
 	signal_init(1, 1);
@@ -1028,13 +1028,13 @@ static void work_queue(struct target *t)
 	OK(vg_queue_create(&w->vg, &w->vg.gpu[0], RING, &w->queue));
 	OK(vg_queue_finish(&w->queue, VG_TIMEOUT_MS));
 	tap_step(t->up);
-	tap_await(t->down);	/* wait until the parent has paused this process */
+	tap_await(t->down);	/* wait until the parent has paused this process's queue */
 	OK(vg_emit_atomic_add(&w->queue, w->words.va, 1));
 	OK(vg_emit_fence(&w->queue, &seq));
 	vg_queue_submit(&w->queue);
 	ERRNO(ETIMEDOUT, vg_wait(&w->queue, seq, STOPPED_MS));
 	tap_step(t->up);
-	tap_await(t->down);		/* wait until the parent has unpaused this process */
+	tap_await(t->down);		/* wait until the parent has unpaused the queue */
 	OK(vg_wait(&w->queue, seq, VG_TIMEOUT_MS));
 	CHECK(*(uint64_t *)w->words.cpu == 1, "not once");
 }
@@ -1093,7 +1093,10 @@ static void checkpointer_dies(void)
 	end_target(&t);
 }
 
-/* Kill a process that its dump has paused, restore it, and kill it again before RESUME. */
+/*
+ * Dump a process, and kill it while the dump keeps it paused. Restore the process, and kill the
+ * restored process before RESUME.
+ */
 static void paused_dies(void)
 {
 	struct vg_mem_info base = find_base();
@@ -1361,8 +1364,9 @@ static void bad_restore(void)
 		case 13: d.args.priv_data = 64; break;
 		}
 		/*
-		 * In these two cases, num_devices or num_bos is ~0u. Do not call restore_once():
-		 * before its call of RESTORE, it writes num_devices device buckets.
+		 * In these two cases, num_devices or num_bos is ~0u. Call RESTORE directly:
+		 * restore_once() would first write num_devices device buckets, which overflows
+		 * d.devices if num_devices is ~0u.
 		 */
 		if (i == 1 || i == 2)
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),

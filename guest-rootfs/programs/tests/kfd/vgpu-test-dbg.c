@@ -164,7 +164,7 @@ static void *nowhere(void)
 /* Debugged processes */
 
 /**
- * struct target - a traced child that runs a script function, in step with its parent
+ * struct target - a traced child that runs a C function (its script), in step with its parent
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
@@ -218,8 +218,8 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start a target, and begin the DBG_TRAP session before the target's script. A debugger that starts
- * the debugged program itself also begins the session so early. The script opens KFD later, so its
+ * Start a target, and begin the DBG_TRAP session before the target's script begins. (A debugger
+ * does the same if it starts the debugged program itself.) The script opens KFD later, so its
  * RUNTIME_ENABLE finds the session.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
@@ -477,9 +477,8 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	uint32_t size = 4;
 
 	/*
-	 * First, query the exception with too little space and without clearing it. Second, query
-	 * the exception into memory that cannot be written. Last, query the exception with enough
-	 * space, and clear it.
+	 * The first two queries must leave the exception set, because the first does not request
+	 * the clear, and the second fails. The third query clears the exception.
 	 */
 	ERRNO(0, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, false));
 	CHECK(size == sizeof(ri[0]), "size %u", size);
@@ -581,9 +580,9 @@ static void interrupted(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	/*
-	 * The debugger answers the RUNTIME_ENABLE above, which a signal has interrupted. In round 0
-	 * of signals(), the answer may come during this call; in round 1, it comes before this
-	 * call.
+	 * Repeat the RUNTIME_ENABLE above, which a signal has interrupted. The debugger answers
+	 * only once: in round 0 of signals() perhaps during this call, in round 1 before this call.
+	 * In both rounds, the answer must let this call return 0.
 	 */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
@@ -1061,8 +1060,10 @@ static void faults(void)
 	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &ev));
 	for (i = 0; i < 3; i++) {
 		/*
-		 * If the debugger has not enabled the exception, the driver must report the fault
-		 * to the process directly.
+		 * Round 0: the debugger has not enabled the exception, so the driver must report
+		 * the fault to the process directly. In the other rounds, the debugger has enabled
+		 * the exception. It passes the fault on in round 1, and ends the session in round
+		 * 2.
 		 */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);

@@ -434,12 +434,12 @@ static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 	p[1] = context;
 }
 
-/*
- * Let each engine signal events. Catches: the driver assigns an engine's interrupt to the wrong
- * interrupt client.
- */
 enum { ENGINES = 5 };
 
+/*
+ * Let each SDMA engine signal events. Catches: the driver expects an engine's interrupts from the
+ * wrong interrupt client (IH_CLIENT_*), and so loses the engine's events.
+ */
 static void by_gpu(void)
 {
 	static struct ev ev[64];

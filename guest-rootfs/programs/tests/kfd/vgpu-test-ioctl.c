@@ -362,7 +362,7 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, 7, 1, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1, 99, 0));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1, 99, 0));
-	/* nattr exceeds the number of attributes for which the ioctl's argument has space. */
+	/* In the next two calls, nattr is 2 or more, but the argument has space for 1 attribute. */
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 2, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 0xffffffff, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1,

@@ -398,9 +398,7 @@ static void child_prefetches(void *arg)
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 }
 
-/*
- * Script of an unprivileged child, which must see its own events, but not those of its parent.
- */
+/* Runs in an unprivileged child. The child must see its own events, but not those of its parent. */
 static void child_nobody(void *arg)
 {
 	int *pipes = arg;

@@ -167,8 +167,9 @@ static void reload(void)
 	tap_diag("%d rounds; the kernel's own memory: %ld KiB after half of them, %ld KiB at the end",
 		 rounds, before, after);
 	/*
-	 * A short run still fills the kernel's caches, mainly KASAN's quarantine. The
-	 * limits therefore apply only from ENOUGH rounds on.
+	 * In a short run, the kernel's caches (mainly KASAN's quarantine) are not full after
+	 * half of the rounds. Kernel memory then grows without a leak. The limit therefore
+	 * applies only from ENOUGH rounds on.
 	 */
 	CHECK(rounds < ENOUGH || after - before <
 	      MAX_KIB + MAX_KIB_ROUND * (rounds - rounds / 2),
@@ -264,9 +265,8 @@ static int sync_file(const struct vg_gpu *gpu)
 }
 
 /*
- * An open sync file holds no reference to the module, so the module is unloaded while the
- * file is open. Catches: the fence of a completed job still accesses the device or the
- * module.
+ * Unload the module while a sync file is open. (The file holds no reference to the module.)
+ * Catches: the fence of a completed job still accesses the device or the module.
  */
 static void fence_kept(void)
 {

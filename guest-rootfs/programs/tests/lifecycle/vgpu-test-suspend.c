@@ -31,8 +31,9 @@
 enum {
 	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
 	/*
-	 * For the jobs of the render node: JOBS jobs are submitted to each ring, a job
-	 * repeats its copies COPIES times, and a copy has JOB_BYTES bytes.
+	 * For the jobs of the render node: JOBS jobs are submitted to each ring. A job on ring 0
+	 * executes two copies COPIES times, a job on ring 1 one copy. Each copy has JOB_BYTES
+	 * bytes.
 	 */
 	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
 };

@@ -319,8 +319,8 @@ static void gem_two_gpus(void)
 }
 
 /*
- * Move the exporter's BO while another GPU has imported and mapped it. Before the move, close
- * the exporter's handle and descriptor in two of the four rounds. Catches: an importer
+ * Move the exporter's BO while another GPU has imported and mapped it. In rounds 1 and 3, close
+ * both the exporter's handle and the dma-buf's descriptor before the move. Catches: an importer
  * accesses the old location of the BO.
  */
 static void moves(void)
@@ -378,8 +378,8 @@ static void moves_under_queues(void)
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	ERRNO(0, kfd_export(&bo, &fd));
 	/*
-	 * Let GPU 0 use the BO before the import. So without peer access, where the import moves
-	 * the BO to GTT, it must move a BO that GPU 0 has mapped and used.
+	 * Let GPU 0 use the BO before the import. Without peer access, the import moves the BO to
+	 * GTT: it then has to move a BO that GPU 0 has mapped and used.
 	 */
 	gpu_check(0, &bo, SEED);
 	OK(import_and_map(&vg.gpu[1], fd, &peer));

@@ -258,7 +258,7 @@ enum { WORKERS = 4, WORKER_BOS = 3 };
 /**
  * struct work - state that all workers share
  * @queues: number of workers that have a queue
- * @ready: number of workers that are ready
+ * @ready: number of workers that also have their BOs
  * @enough: number of workers that have done WORK_JOBS jobs
  * @jobs: number of jobs of each worker
  * @longest_ns: longest job of each worker, in ns
@@ -294,7 +294,8 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	/*
 	 * All workers have queues before one of them allocates VRAM. So the allocations that find
 	 * VRAM full have to evict a process with queues. In the other order, VRAM may be full
-	 * before the first queue exists, and the creation of a queue accepts GTT for the BOs.
+	 * before the first queue exists. The creation of a queue then evicts no process, but lets
+	 * BOs of its own process stay in GTT.
 	 */
 	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)
@@ -371,8 +372,8 @@ static pid_t start_emptying(void)
 /*
  * Prefetch memory to VRAM in pieces while another process evicts VRAM. Each piece becomes a
  * BO, which is created and then pinned. Catches: an eviction waits for a BO and then moves it,
- * although the BO was pinned during this wait. The VRAM with the migrated pages would then be
- * allocated again.
+ * although the BO was pinned during this wait. (The migrated pages are in the VRAM of the BO. After
+ * the move, this VRAM would be allocated again.)
  */
 static void svm_into_emptied(void)
 {
@@ -418,7 +419,10 @@ static void hold(int ready)
 	static struct vg own;
 	static struct vg_queue q;
 	struct vg_bo bo;
-	/* With this many BOs, the first BOs are restored before the last ones are evicted. */
+	/*
+	 * When emptying_ends() evicts GTT, there are enough BOs that the driver restores the first
+	 * ones before the last ones are evicted.
+	 */
 	int i, bos = tap_debug_kernel() ? 128 : 2048;
 	char done = 0;
 

@@ -150,8 +150,8 @@ static void tables_of_bos_go(void)
 		OK(vg_bo_map_gpu(&bo));
 		OK(vg_mem_info(&vg.gpu[0], &now));
 		/*
-		 * The 32 tables do not fit into the first page table BO, which has 16 pages, so the
-		 * driver allocates another BO, of 64 pages.
+		 * The first page table BO has 16 pages, each further one has 64 pages. The 32
+		 * tables do not fit into the first BO, so the driver allocates another one.
 		 */
 		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
 		      "%llu bytes for the tables of 64 MiB",

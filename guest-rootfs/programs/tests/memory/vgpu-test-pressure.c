@@ -335,7 +335,10 @@ static bool wait_all(const pid_t *pid, int processes)
 	return good;
 }
 
-/* Run @processes processes, each of which uses @share bytes of VRAM. */
+/*
+ * Run @processes processes, each of which allocates @share bytes of VRAM. If @swap is true, lower
+ * TTM's limit, so that BOs must be swapped out.
+ */
 static void pressure(int processes, uint64_t share, bool swap)
 {
 	uint64_t moved, evicted, swapped, limit = tap_read_number(PAGES_LIMIT, "");
@@ -392,8 +395,8 @@ static void all_at_once(void)
 }
 
 /*
- * Each process leaves a part of VRAM free for its page tables, so that VRAM has room for all
- * VRAM_BOS BOs of one process at a time.
+ * VRAM has room for the VRAM_BOS BOs of one process, but not for those of both processes. A
+ * sixteenth of VRAM is left for page tables.
  */
 static void two(void)
 {

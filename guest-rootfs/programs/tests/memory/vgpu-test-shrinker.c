@@ -306,7 +306,7 @@ static void hog_start(struct hog *h)
 	h->to = down[1];
 }
 
-/* Let the process of @h lock HOG_PIECE more bytes. This process has locked @has bytes so far. */
+/* The process of @h has locked @has bytes. Let this process lock HOG_PIECE more bytes. */
 static void hog_eat(struct hog *h, uint64_t has)
 {
 	char got = 0;
@@ -329,7 +329,7 @@ static void hog_end(struct hog *h)
 /*
  * A BO larger than TTM's limit must be refused when it is created. If a BO is larger than free
  * memory, the first access to the BO must fail before any of the BO's pages is allocated. Without
- * these checks the OOM killer would kill the hog.
+ * these checks in the driver, the OOM killer would kill the hog (struct hog).
  */
 static void too_large(void)
 {
@@ -364,8 +364,8 @@ static void too_large(void)
 	ERRNO(ENOMEM, vr_gem_create(node, bytes, AMDGPU_GEM_DOMAIN_GTT, 0,
 				    &handle));
 	/*
-	 * A child repeats the access to the BO, which must fail again and again. At the same time,
-	 * the hog must get memory.
+	 * A child repeats the read() into the BO, and each read() must fail. At the same time, the
+	 * hog must get memory.
 	 */
 	pid = fork();
 	CHECK(pid >= 0, "fork");
@@ -576,7 +576,8 @@ static void all_at_once(void)
 	before = shrunk();
 	/*
 	 * The long form locks (mlock()) 85 % of the available memory, which is enough to cause
-	 * reclaim. The short form locks 25 %, and the asker causes reclaim.
+	 * reclaim. The short form locks 25 %, and reclaim is caused by the child that
+	 * asker_start() starts.
 	 */
 	most = available() * (long_form() ? 17 : 5) / 20;
 	hog_start(&hog);

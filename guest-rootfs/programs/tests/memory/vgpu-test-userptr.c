@@ -172,8 +172,8 @@ static void op_fork(char *p)
 /*
  * For op_fork_later(). Catches: an engine's write after fork() reaches the memory of the child.
  * When child_end() closes the pipe, the child compares its memory with a copy from before fork().
- * Until then the CPU must not write to the parent's memory: such a write would give the parent its
- * own pages, so that the engine's write could not reach the child.
+ * Until then the CPU must not write to the parent's memory: copy-on-write would give the parent
+ * other pages, and the engine's write could not reach the child any more, even with the bug.
  */
 static int child_pipe = -1;
 static pid_t child;
@@ -371,7 +371,7 @@ static void unmapped(void)
 	gpu_writes(0, p, SEED);
 	gpu_writes(0, p2, SEED + 1);
 	unmap(p);
-	/* The queue must continue while it does not access the unmapped memory. */
+	/* The queue must continue as long as it does not access the unmapped memory. */
 	gpu_reads(0, p2);
 	tap_expect_stop(&q[0], stage[0].va, bo.va, SIZE);
 	OK(vg_queue_destroy(&q[0]));
@@ -724,8 +724,9 @@ static void written_since_free(void)
 	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 	CHECK(!madvise(unused, SIZE, MADV_PAGEOUT), "madvise");
 	/*
-	 * Reclaim drops pages that were not written after MADV_FREE; they then read as 0. This must
-	 * happen to the pages of "unused", but not to those of "p", which the GPU has written.
+	 * MADV_PAGEOUT reclaims the pages: it drops those that were not written after MADV_FREE,
+	 * and these then read as 0. This must happen to the pages of "unused", but not to those of
+	 * "p", which the GPU has written.
 	 */
 	OK(vg_fill_check(unused, SIZE, 0));
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));

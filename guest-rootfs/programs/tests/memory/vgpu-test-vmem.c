@@ -381,7 +381,7 @@ static void pressure(void)
 
 /*
  * Body of a process that exports a BO, writes the descriptor's number to the pipe, and
- * works until it is killed.
+ * copies from the BO until the process is killed.
  */
 static void exporter(int to)
 {
@@ -671,8 +671,8 @@ static void refused(void)
 }
 
 /*
- * A child shares the file of the render node and outlives the KFD process. Its GEM_VA
- * calls must fail with ESRCH after the end of the KFD process.
+ * A process and its child share an open file of the render node. The child outlives the process.
+ * After the KFD process of its parent has ended, the child's GEM_VA calls must fail with ESRCH.
  */
 static void after_the_end(void)
 {

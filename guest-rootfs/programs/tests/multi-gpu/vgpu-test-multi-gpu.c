@@ -169,9 +169,9 @@ static void map_over(char *at)
 }
 
 /*
- * Two BOs of GPU 0 lie in one granule of SVM (2 MiB). GPU 1 accesses the granule. A fault on other
- * memory of the granule must be repaired, and a fault on a BO must be denied. Catches: the SVM
- * range that the first fault creates overlaps the second BO.
+ * Two BOs of GPU 0 lie in one granule of SVM (2 MiB). GPU 1 accesses memory behind both BOs, and
+ * this fault must be repaired. Then GPU 1 accesses the second BO, and this fault must be denied.
+ * Catches: the SVM range that the first fault creates overlaps the second BO.
  */
 static void bos_in_granule(void)
 {

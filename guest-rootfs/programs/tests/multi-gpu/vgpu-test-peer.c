@@ -456,7 +456,7 @@ static void evicted(void)
 
 /*
  * Fill five eighths of the VRAM of GPU 0, then check the contents: no other process must write to
- * this memory.
+ * this memory. (The BO of pushed_out() has half of the VRAM, so VRAM has no room for both BOs.)
  */
 static void hog(void)
 {
@@ -741,11 +741,11 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * After each step, this process prints a line. After its first and its second line, it waits for a
- * line from the host. Before the host sends its first line, it takes the link down; before the
- * second line, up. While the link is down, an access over the link must raise a fault. The fault
- * must be reported and must stop the queue. The owner's memory must stay intact, and mapping on the
- * peer must fail.
+ * After each step, this process prints a line. After its first and its second line, this process
+ * waits for a line from the host. The host takes the link down before it sends the first line, and
+ * brings the link up before it sends the second line. While the link is down, an access over the
+ * link must raise a fault. The fault must be reported and must stop the queue. The owner's memory
+ * must stay intact, and mapping on the peer must fail.
  */
 static void link_down(void)
 {

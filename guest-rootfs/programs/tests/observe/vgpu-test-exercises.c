@@ -52,7 +52,10 @@ static char *range(void)
 	return p;
 }
 
-/* Run "cat /sys/kernel/debug/dri/0/kfd/proc/<pid>/svm", and the same for every GPU. */
+/*
+ * Run "cat /sys/kernel/debug/dri/0/kfd/proc/<pid>/svm", then the same command with the minor number
+ * of each GPU instead of 0. Each output must contain the process and its SVM range.
+ */
 static void ranges(void)
 {
 	char command[96], want[32];

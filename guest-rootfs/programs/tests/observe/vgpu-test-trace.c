@@ -307,7 +307,7 @@ static void trace_fault(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Create an SVM range, and end without removing the range. */
+/* Body of a child that creates an SVM range and ends without removing the range. */
 static void range_alone(void *arg)
 {
 	char *p = tap_anon(VG_PAGE);

@@ -156,8 +156,9 @@ static void chain(void)
 	CHECK(*value_of(32 + (n - 1) % 32) == 0, "the last signal is %ld",
 	      *value_of(32 + (n - 1) % 32));
 	/*
-	 * All signals are 0 now, but the CP advances the read pointer after the signal. So add
-	 * one more packet to each queue, and also wait for the read pointer.
+	 * Check that each queue still works after these packets: add one more packet, and wait
+	 * for its signal. The CP advances the read pointer after the signal, so wait for the read
+	 * pointer, too.
 	 */
 	for (i = 0; i < 2; i++) {
 		*value_of(i) = 1;

@@ -71,7 +71,10 @@ static void writes(void)
 			      "memory %u after packet %u", k, i);
 	}
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* Wait for the read pointer, which the CP advances after the fence. */
+	/*
+	 * Wait until the read pointer equals the write pointer: the CP advances the read pointer
+	 * after it has written the fence.
+	 */
 	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR,
 			q.wptr & (RING / 4 - 1), VG_TIMEOUT_MS));
 	OK(vg_cq_destroy(&q));

@@ -21,8 +21,8 @@
 #define QUANTUM_MS	10	/* time slice in the driver's run lists, in ms */
 #define ROUNDS		20
 /*
- * While shared.turn has this value, all queues of partner() keep waiting, because each of them
- * waits for a smaller value.
+ * While shared.turn has this value, all queues of partner() keep waiting: each of them waits until
+ * shared.turn equals some number below 2 * ROUNDS.
  */
 #define WAITS		~0u
 
@@ -61,8 +61,9 @@ static int gws(const struct vg_cq *q, uint32_t num)
 }
 
 /*
- * Check the run list. Exactly @processes processes must get GWS, each of them all resources,
- * because their time slices are separate. Exactly @queues queues must use GWS.
+ * Check the run list. Exactly @processes processes must get GWS. Each of them gets all NUM_GWS
+ * resources, because two such processes never run in the same time slice. Exactly @queues queues
+ * must use GWS.
  */
 static void expect_list(unsigned int processes, unsigned int queues)
 {
@@ -308,7 +309,7 @@ static uint64_t play_ms(bool gws_too)
 
 /*
  * Two processes take turns to increment shared.turn. With GWS, only one of the processes runs
- * in a time slice. When this process has made an increment, the other process must wait for
+ * in a time slice. When the running process has made an increment, the other process must wait for
  * the end of the time slice before it can make the next increment. Without GWS, both processes
  * run, and an increment takes about as long as a poll of memory. The check requires only half
  * of a time slice for each increment: this margin is more than enough for the difference

@@ -170,8 +170,9 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 }
 
 /*
- * User u submits a job that writes to the BO, and the test delays this job. Then a job of user v
- * moves the BO from domain @from to domain @to. The move must wait for the job of user u.
+ * User u submits a job that writes to the BO, and the test delays this job. Then user v submits a
+ * job that lists the BO, and this submission moves the BO from domain @from to domain @to. The move
+ * must wait for the job of user u.
  */
 static void moves_behind(uint64_t from, uint64_t to)
 {

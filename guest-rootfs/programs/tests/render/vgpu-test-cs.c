@@ -206,8 +206,8 @@ static void waits(void)
 
 	/*
 	 * Wait for one or for all of two fences. f[0] names the fence of the delayed job. f[1]
-	 * names the fence of the last job of ring 1. No job was submitted to ring 1, so this
-	 * fence must count as signalled.
+	 * names the same sequence number in ring 1. No job was submitted to ring 1, so the driver
+	 * must treat f[1] as signalled.
 	 */
 	f[1] = f[0];
 	f[1].ring = 1;

@@ -331,7 +331,7 @@ static void random_cs(uint32_t ctx, struct vr_ib *ib)
 
 /*
  * IBs of the two threads. process() creates both before the threads make random calls: such a
- * call can close any handle, also the handle of an IB that is being created.
+ * call may close a random handle, even the handle of an IB that is being created.
  */
 static struct vr_ib ibs[2];
 
@@ -346,7 +346,10 @@ static void *nonsense(void *arg)
 	rng = seed ^ salt * 0x9e3779b97f4a7c15ull;
 	rng |= !rng;
 	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
-	/* A random call may close the handle of an IB; the IB's CPU mapping then still works. */
+	/*
+	 * A random call may close the handle of the IB. random_cs() can still write packets to the
+	 * IB, because the IB's CPU mapping stays.
+	 */
 	for (i = 0; i < CALLS; i++) {
 		switch (below(12)) {
 		case 0:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * In this program, a hostile process tries to delay other processes, the interrupt handler and
- * the removal of a GPU. Catches: the driver holds a global lock while it waits, and a process
- * determines how long; the MMU notifier of an ending process is reused for a new process; user
- * space can multiply the work of an interrupt handler.
+ * the removal of a GPU. Catches: the driver holds a global lock during a wait that a process can
+ * prolong; the MMU notifier of an ending process is reused for a new process; an interrupt handler
+ * walks a list of waiters that a process can make as long as it likes.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -86,7 +86,10 @@ static bool child_ends(pid_t pid, int *status)
 
 /* Cases in which a process opens /dev/kfd for the first time */
 
-/* Run in a child, because the case itself must not have opened /dev/kfd yet. */
+/*
+ * Store a GPU in shared->gpu. A child calls this function, because the process of the case must not
+ * have opened /dev/kfd yet.
+ */
 static void find_gpu(void)
 {
 	OK(vg_open_bare(&vg));
@@ -146,9 +149,9 @@ static void start_helper(struct helper *h, void *(*fn)(void *))
 }
 
 /*
- * A job of the render node uses memory of this process. A thread write-protects the
- * memory, and waits for the job with mmap_lock held. A second thread opens /dev/kfd for
- * the first time, and waits for mmap_lock. Catches: the second thread holds
+ * A job of the render node uses memory of this process (userptr). A thread write-protects the
+ * memory by mprotect(), which waits for the job with mmap_lock held. A second thread opens
+ * /dev/kfd for the first time, and waits for mmap_lock. Catches: the second thread holds
  * kfd_processes_mutex while it waits, so that another process neither opens /dev/kfd
  * nor ends until the job completes.
  */
@@ -202,7 +205,7 @@ static void open_behind_mmap_lock(void)
 /* KEEPERS is KFD_RESTORE_ACTIVE, the number of processes that the driver restores at a time. */
 enum { KEEPERS = 3, ROUNDS = 5 };
 
-/* Create a queue and a userptr BO on the first page of @p, and let the queue read it. */
+/* Create a queue and a userptr BO on the first page of @p, and let the queue read this page. */
 static void open_user_pointer(char *p)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -226,9 +229,9 @@ static void open_user_pointer(char *p)
 
 /*
  * Body of a child that keeps its mmap_lock until the parent releases the engines. A thread of
- * the child calls mprotect() of @p. This call evicts the child, because a userptr BO uses the
- * first page. Then the call waits, with mmap_lock held, for a job that uses the last page. The
- * job waits for the parent's jobs on the same engine.
+ * the child calls mprotect(). This call evicts the child's queue, because a userptr BO of KFD uses
+ * the first page of the memory. Then the call waits, with mmap_lock held, for a job of the render
+ * node that uses the last page. The job waits for the parent's jobs on the same engine.
  */
 static void keep_mmap_lock(void)
 {
@@ -368,12 +371,12 @@ static void use(void *arg)
 }
 
 /*
- * Unbind a GPU while a child reads the debugfs file of this process. kfd_process_detach()
- * unhashes the KFD process. Before it removes the debugfs file, it waits until the child has
- * read the file. The MMU notifier of the KFD process stays registered during this wait.
- * Meanwhile the test opens /dev/kfd again, which creates a new KFD process for the same mm.
- * Catches: the new KFD process reuses the notifier of the old KFD process. (Then the old KFD
- * process is never freed, and the unbind waits for this process without end.)
+ * Unbind a GPU while a child reads the debugfs file of the test's KFD process.
+ * kfd_process_detach() unhashes this KFD process. Then it waits until the child has read the file,
+ * before it removes the file. The MMU notifier of the KFD process stays registered during this
+ * wait. Meanwhile the test opens /dev/kfd again, which creates a new KFD process for the same mm.
+ * Catches: the new KFD process reuses the notifier of the old one. (Then the old KFD process is
+ * never freed, and the unbind waits without end for the old KFD process.)
  */
 static void open_while_taken_away(void)
 {

@@ -198,7 +198,10 @@ static int kick(void)
 		(uintptr_t)o.svm + PAGES / 2 * VG_PAGE,
 	};
 
-	/* Submit nothing if the ring is half full, so that no call waits for space. */
+	/*
+	 * Submit nothing if more than half of the ring has been used, whether the engine has
+	 * executed these packets or not. So no call waits for space.
+	 */
 	if (o.q.wptr > VG_PAGE / 2)
 		return 0;
 	for (i = 0; i < 4; i++) {
@@ -439,7 +442,7 @@ static void set_up(void)
 		OK(kick());
 }
 
-/* Free the resources that are left. */
+/* Ignore errors: a random call may have freed a resource already. */
 static void tear_down(void)
 {
 	vg_queue_destroy(&o.q);

@@ -60,8 +60,8 @@ static char *map(char *at, uint64_t size, int flags, int fd)
 }
 
 /*
- * Add memory of malloc(), which is not page aligned. malloc() uses mmap() for sizes
- * above @threshold bytes.
+ * Add a piece (struct mx_piece) of malloc() memory, which is not page aligned. malloc() uses mmap()
+ * for sizes of @threshold bytes or more, and the heap for smaller sizes.
  */
 static char *add_malloc(int threshold)
 {
@@ -104,8 +104,8 @@ static void make_bss(char *at)
 }
 
 /*
- * Add memory far below the current stack pointer. First write to each page from the stack
- * pointer down to the start of this memory, so that the stack grows as in deep calls.
+ * Add memory far below the current stack pointer. Before that, write to each page from the
+ * stack pointer down to the start of this memory, so that the stack grows as in deep calls.
  */
 static void make_stack(char *at)
 {

@@ -80,8 +80,8 @@ static void remapped_both(void)
 	mx_cpu_check();
 	/*
 	 * Let mx.piece be the moved pieces again, because the caller checks mx.piece after the
-	 * return. A moved piece and the piece at its old address share mx_piece.want. If they are
-	 * also the same shared memory, mx_gpu_write(3) has changed the contents of both.
+	 * return. If a moved piece and the piece at its old address are the same shared memory,
+	 * mx_gpu_write(3) has changed the contents of both. These two pieces share mx_piece.want.
 	 */
 	swap_pieces(old);
 	mx_each(pc)
@@ -443,7 +443,10 @@ static void page_out(void *p, uint64_t size)
 	CHECK(!madvise(p, size, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 }
 
-/* Check that reclaim drops clean pages to which nothing writes. */
+/*
+ * Check that reclaim drops the clean pages of make_clean() if nothing writes to them. Otherwise
+ * paged_out() could not find its bug.
+ */
 static void see_page_out(unsigned int is)
 {
 	int flags = is & MX_SHARED ? MAP_SHARED : MAP_PRIVATE;

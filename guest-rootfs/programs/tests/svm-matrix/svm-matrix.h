@@ -18,19 +18,23 @@
 #define MX_PIECES	8
 #define MX_QUEUES	4
 
-/* Properties of a kind of memory. An action requires or forbids some of them in a kind. */
-#define MX_MMAP		0x001	/* whole mappings, which may be moved and split */
+/*
+ * Properties of a kind of memory. The test combines a kind with an action only if the kind has all
+ * properties in mx_action.needs and none in mx_action.not.
+ */
+/* Whole mappings. Unless the kind has MX_HUGETLB, an action may move and split them. */
+#define MX_MMAP		0x001
 #define MX_PRIVATE	0x002
 #define MX_SHARED	0x004
 #define MX_MOVES	0x008	/* all pages can be in VRAM */
-#define MX_FRESH	0x010	/* mx_piece.fresh has the contents before the first write */
+#define MX_FRESH	0x010	/* contents before the first write are known: mx_piece.fresh */
 #define MX_FILE		0x020	/* mapped from the file mx.fd */
 #define MX_VIEWS	0x040	/* the CPU uses another mapping than the GPU */
 #define MX_LOCKED	0x080
 #define MX_THP		0x100
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
-#define MX_MIXED	0x800	/* the pieces differ in mx_piece.is */
+#define MX_MIXED	0x800	/* the pieces have different properties (mx_piece.is) */
 /* Combine the kind with one GPU only, because a similar kind is combined with several GPUs. */
 #define MX_ONE_GPU	0x1000
 
@@ -44,11 +48,12 @@
 /**
  * struct mx_kind - a kind of memory
  * @name: part of the case's name
- * @is: MX_MMAP, ...
+ * @is: properties of the kind: a mask of MX_MMAP to MX_ONE_GPU
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: the kind is combined with every @turn-th action. @turn is above 1 for a kind that
- * resembles another kind. With several GPUs or on a debug kernel, the test combines the kind with
- * half as many actions; with VGPU_TEST_SECONDS, with all actions.
+ * @turn: the test combines the kind with every @turn-th action. @turn is above 1 for a kind that
+ * resembles another kind. With VGPU_TEST_SECONDS, the test combines the kind with all actions.
+ * Without it, but with several GPUs or on a debug kernel, the test uses 2 * @turn instead of @turn.
+ * Actions that need MX_THP are always used.
  */
 struct mx_kind {
 	const char *name;
@@ -96,7 +101,7 @@ struct mx_users {
  * @size: bytes
  * @want: expected contents
  * @fresh: contents before the first write
- * @is: MX_PRIVATE, MX_SHARED, MX_MOVES
+ * @is: properties of the piece: MX_PRIVATE or MX_SHARED, and MX_MOVES if it has this one, too
  */
 struct mx_piece {
 	char *p, *cpu;
@@ -185,9 +190,9 @@ long mx_movable(void);
 /*
  * Return true if a prefetch must migrate all movable pages. Return false in these cases:
  *
- * - The case uses two GPUs that both need the pages at the same time: without retry faults (the
- *   mode is not MX_RETRY), or with MX_IN_PLACE. If one of the GPUs cannot reach the VRAM of the
- *   other one, the pages stay in system memory.
+ * - The case uses two GPUs, and both need the pages at the same time, because the mode is not
+ *   MX_RETRY or the place is MX_IN_PLACE. The pages then stay in system memory if one of the GPUs
+ *   cannot reach the VRAM of the other one.
  * - The action has MX_UNTOUCHED, and the kind has MX_FILE or MX_MIXED. Some pages are then
  *   untouched pages of a file, and these pages need not migrate.
  */
@@ -204,8 +209,8 @@ void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
 /*
- * Set only the expected contents: the pattern of @seed in each piece that has at least one of
- * the properties @is (MX_PRIVATE, ...). Do nothing if the kind is read-only.
+ * Write no memory, but set the expected contents to the pattern of @seed, in each piece whose
+ * mx_piece.is has at least one of the properties @is. Do nothing if the kind is read-only.
  */
 void mx_want(uint64_t seed, unsigned int is);
 /*

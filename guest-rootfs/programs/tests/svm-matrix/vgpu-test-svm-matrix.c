@@ -101,8 +101,8 @@ static bool has_turn(const struct choice *c)
 	int turn = few ? 2 * k->turn : k->turn;
 
 	/*
-	 * Only one kind fits an action that needs MX_THP. If this kind were left out, the
-	 * action would be in no case.
+	 * Only one kind fits an action that needs MX_THP. So combine the two even if it is not the
+	 * kind's turn: otherwise no case would have this action.
 	 */
 	return all || action(c->of[ACTION])->needs & MX_THP ||
 	       (c->of[KIND] + c->of[ACTION]) % turn == 0;
@@ -156,9 +156,9 @@ static int meetings(const struct choice *c, bool note)
 static int used[DIMENSIONS][MAX_VALUES];
 
 /*
- * Return the worth of case @c. Any two values of @c are a pair. The case is worth more if more
- * of its pairs are new, that is, in no chosen case. If two cases have equally many new pairs,
- * the case with the smaller sum of used[] for its place, mode and users is worth more.
+ * Return the worth of case @c. A case is worth more if it has more new pairs, that is, pairs of
+ * values that no chosen case has. If two cases have equally many new pairs, the case with the
+ * smaller sum of used[] for its place, mode and users is worth more.
  */
 static int worth(const struct choice *c)
 {
@@ -185,7 +185,10 @@ static void choose(const struct choice *c)
 	chosen[n_chosen++] = *c;
 }
 
-/* For each pair of a kind and an action, choose the case with the greatest worth(). */
+/*
+ * For each pair of a kind of memory and an action, choose the case with the greatest worth(), if
+ * any case with this pair makes sense.
+ */
 static void choose_each(void)
 {
 	struct choice c = { 0 }, best = { 0 };
@@ -214,8 +217,8 @@ static void choose_each(void)
 }
 
 /*
- * Choose each case that has a pair of values that no chosen case has. If the variable @all is
- * true, choose all cases that make sense.
+ * Choose each case that still has a new pair, that is, a pair of values that no chosen case has. If
+ * the variable @all is true, choose all cases that make sense.
  */
 static void choose_rest(void)
 {
@@ -223,8 +226,8 @@ static void choose_rest(void)
 
 	do {
 		/*
-		 * Unless @all, add no cases with huge pages (MX_THP), because these
-		 * take long.
+		 * Unless @all, skip cases without a new pair, and cases with huge pages
+		 * (MX_THP), because these take long.
 		 */
 		if (makes_sense(&c) &&
 		    (all || (meetings(&c, false) &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This file has the ops of threads with a queue: copies and fills, during which other threads
- * run their ops. A thread submits one copy at a time. While the thread waits for the copy, it
- * holds the lock of the source's part at least for reading, and the lock of the destination's
- * part for writing.
+ * run their ops. A thread submits one copy at a time. The source and the destination are each
+ * within one part of a slot, or in the staging BO. While the thread waits for the copy, it holds
+ * the lock of the source's part for reading or writing, and of the destination's part for writing.
  */
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that change bytes, mappings, or protections, and the table of all
- * ops of threads without a queue. After each op the contents of the slot equal its
+ * This file has the ops that change bytes, mappings, or protections. It also has the table of
+ * all ops that threads without a queue run. After each op the contents of the slot equal its
  * shadow.
  */
 #include <fcntl.h>

@@ -57,9 +57,9 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 
 /*
  * Map slot 0 again, fill it, and call collapse() for it. MADV_COLLAPSE needs a slot that is
- * one VMA. After other ops, slot 0 may consist of several VMAs that never merge. This happens
- * if mlock() or mprotect() splits a VMA without pages: each of the new VMAs then gets its own
- * anon_vma.
+ * one VMA. After other ops, slot 0 may consist of several VMAs that never merge, because they
+ * have different anon_vmas. A VMA gets its anon_vma with its first page. If mlock() or mprotect()
+ * splits a VMA before that, the new VMAs can get different anon_vmas.
  */
 static int collapse_new(struct t_thread *t)
 {
@@ -117,8 +117,9 @@ bool t_op_huge(struct t_thread *t)
 }
 
 /*
- * Threads that lock a part for writing may drop its pages, but pages cannot be dropped while
- * mlock() holds them. Therefore lock all parts of the slot for reading.
+ * Threads that lock a part for writing may drop its pages, for example by MADV_DONTNEED, which
+ * fails for pages that mlock() holds. The pages of this op can be in several parts. Therefore lock
+ * all parts of the slot for reading.
  */
 bool t_op_lock(struct t_thread *t)
 {
@@ -206,7 +207,7 @@ bool t_op_deny(struct t_thread *t)
 	return true;
 }
 
-/* Make pages read-only for the GPU while copies of other threads may read them. */
+/* Make pages read-only for the GPU. Meanwhile, other threads may copy from these pages. */
 bool t_op_gpu_ro(struct t_thread *t)
 {
 	struct t_piece p;

@@ -8,7 +8,7 @@
  * page.
  *
  *   slot.map    locked for reading: address and size are fixed; ops that do
- *               not change bytes are allowed, also during copies
+ *               not change bytes are allowed, even while copies run
  *               locked for writing: the slot may be mapped, unmapped, moved
  *   slot.part[] locked for reading: bytes are fixed; the GPU may read them
  *               locked for writing: bytes may change, the GPU may write them
@@ -49,7 +49,7 @@ struct t_thread;
  * @fn: executes the op; returns false if the op could not be done
  * @weight: relative frequency
  * @may: returns true if the machine can do the op; NULL: every machine can
- * @no_retry: false if the op runs only with XNACK on, that is, with retry faults
+ * @no_retry: true if the op can also run with XNACK off, that is, without retry faults
  */
 struct t_op {
 	const char *name;
@@ -88,8 +88,8 @@ struct t_note {
  * @neighbour: lock of the addresses after the slot, where op_neighbour() maps memory for a moment
  * @cutting: number of ops that currently make pages inaccessible
  * @cuts: incremented at the start and at the end of each op that @cutting counts
- * @n_notes: number of notes so far
- * @note: the last T_HISTORY notes; note n is at n % T_HISTORY
+ * @n_notes: number of entries that were added to the slot's history
+ * @note: the last T_HISTORY entries of the history; entry n is at n % T_HISTORY
  */
 struct t_slot {
 	int index;
@@ -121,11 +121,11 @@ struct t_piece {
 /**
  * struct t_thread - a thread and its current op
  * @id: number of the thread
- * @thread: thread
+ * @thread: handle of the thread
  * @nth: number of the current op
  * @rng: state of the random numbers, derived from @nth, @id and t_seed for each op
- * @op: current op
- * @since: start time of the op; 0: the thread has ended
+ * @op: current op, or NULL
+ * @since: start time of the op in ns; 0: the thread has ended
  * @slot: the last two slots whose map the thread has locked, newest first
  * @q: queue of a thread that runs t_gpu_ops
  * @stage: staging BO in GTT of a thread that runs t_gpu_ops
@@ -207,8 +207,8 @@ void t_unlock_part(const struct t_piece *p);
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
 /*
- * t_some_bytes() sets @p to random bytes of its part, at most @max. t_some_pages() sets @p
- * to random whole pages of its part, and returns false if the part has no whole page.
+ * Choose a random piece @p of the part. t_some_bytes(): a piece of at most @max bytes.
+ * t_some_pages(): a piece of whole pages; returns false if the part has no whole page.
  */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);

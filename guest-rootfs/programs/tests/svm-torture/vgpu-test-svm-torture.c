@@ -16,9 +16,10 @@
  * op.
  *
  * No op makes an access that the GPU must not make: other tests do that. With XNACK
- * off, an invalidation evicts the queues, so threads without a queue wait for some
- * copies between their ops. They also register each new mapping, and leave out the ops
- * that make pages inaccessible (struct t_op, no_retry).
+ * off, an invalidation evicts the queues. So threads without a queue wait for some copies
+ * between their ops, because the queues would otherwise make no progress. The threads also
+ * register each new mapping, and leave out the ops that make pages inaccessible (struct
+ * t_op, no_retry).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +34,8 @@
 #define MAX_OPS		40
 /*
  * The test fails if an op for which possible() is true was tried at least MANY_ATTEMPTS times and
- * never succeeded. If VGPU_TEST_SECONDS is LONG_SECONDS or more, every such op must succeed at
- * least once.
+ * never succeeded. If VGPU_TEST_SECONDS is LONG_SECONDS or more, every op for which possible()
+ * is true must succeed at least once.
  */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600
@@ -219,8 +220,8 @@ static void torture(bool xnack, unsigned int length)
 	int i;
 
 	/*
-	 * A case takes minutes on the debug kernel, which therefore runs it only with
-	 * VGPU_TEST_SECONDS.
+	 * A case takes minutes on the debug kernel. Therefore skip it there unless
+	 * VGPU_TEST_SECONDS is set.
 	 */
 	tap_long_on_debug();
 	race_seed();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program causes migrations whose copy fails, because VRAM is lost in a reset of
- * the device (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the
- * driver does not remove the destination pages from such a migration (svm_move_abort()).
- * The memory core then maps these pages, although no copy has filled them. The migrations
+ * This program causes migrations whose copy fails: while the copy waits for its engine, a
+ * reset of the device loses VRAM (vram-lost-on-reset=on). Catches: after the failed copy, the
+ * driver leaves the destination pages in the migration (svm_move_abort() must remove them).
+ * The kernel's mm code then maps these pages, although no copy has filled them. The migrations
  * are caused by a CPU fault, by prefetches in both directions and by an eviction.
  *
  * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails

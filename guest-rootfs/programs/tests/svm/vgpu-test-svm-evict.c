@@ -212,8 +212,8 @@ static struct rival rival_before(unsigned int percent)
 }
 
 /*
- * A BO of another process takes most of VRAM: shared memory must be evicted and keep
- * its contents.
+ * A BO of another process takes most of VRAM. Pages of this process's shared virtual memory
+ * must then be evicted, and must keep their contents.
  */
 static void bo_wants(int xnack)
 {
@@ -593,7 +593,10 @@ static void changed_no_retry(void)
 	changed(0);
 }
 
-/* Copy between memory in VRAM until killed. */
+/*
+ * Write a byte to the pipe *@arg. Then let the engine copy between two buffers that prefer VRAM,
+ * until this process is killed.
+ */
 static void work(void *arg)
 {
 	uint64_t bytes;

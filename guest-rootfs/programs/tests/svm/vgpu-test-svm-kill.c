@@ -6,7 +6,7 @@
  * work item still uses (KASAN); the teardown deadlocks, or leaks pages, BOs or VMIDs.
  *
  *       VGPU_TEST_ROUNDS=67 vgpu-test-svm-kill  1,005 processes
- *       VGPU_TEST_SEED=SEED vgpu-test-svm-kill  repeats an order
+ *       VGPU_TEST_SEED=SEED vgpu-test-svm-kill  repeats the random choices of a run
  */
 #include <signal.h>
 #include <stdio.h>
@@ -114,9 +114,9 @@ static void in_migration(void)
 }
 
 /*
- * The victims evict each other's pages, because each needs half of VRAM. In one of four calls, at
- * random, a victim also evicts by debugfs. On the debug kernel, where the victims need less VRAM,
- * it does so in every call.
+ * Each victim needs half of VRAM, so the victims evict each other's pages. In one of four calls, at
+ * random, this function also evicts by debugfs. On the debug kernel, the victims need less VRAM, so
+ * the function evicts by debugfs in every call.
  */
 static void in_eviction(void)
 {
@@ -239,9 +239,14 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 
 /*
  * Kill victims, which repeat @fn, in rounds of VICTIMS victims each. Do a fixed number of rounds
- * first. It is random whether a victim is inside its operation when it is killed. Therefore
- * continue until enough victims were killed inside it: half of the victims of the fixed rounds.
- * Also continue until each of @counters has grown. The case fails if this is not reached in time.
+ * first. It is random whether a victim is between enter() and leave() when it is killed. Therefore
+ * continue with further rounds until both conditions hold:
+ *
+ * - The number of victims that were killed between enter() and leave() is at least half the number
+ *   of victims in the fixed rounds.
+ * - Each of @counters has grown.
+ *
+ * The case fails if the conditions do not hold in time.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {

@@ -34,8 +34,8 @@ static void start(void)
 
 /*
  * Return the CPU address of a new BO. The BO is the destination of copies from the memory under
- * test, or the source of copies to it. The operations under test do not change a BO, so the CPU can
- * compare bytes there.
+ * test, or the source of copies to it. The operations under test, such as mremap(), do not affect
+ * the BO, so the CPU can compare bytes there.
  */
 static void *bo_memory(uint64_t size)
 {
@@ -517,8 +517,8 @@ static void vanish(void)
 		zeros = k;
 		OK(done ? vg_pattern_check(dst, SIZE, SEED, 0) : 0);
 		/*
-		 * The last copied page may be incomplete. After this page the
-		 * destination must be unchanged.
+		 * The copy may have stopped within the page at offset @zeros, so this page
+		 * may be incomplete. After this page the destination must be unchanged.
 		 */
 		if (zeros + VG_PAGE < SIZE)
 			OK(vg_fill_check(dst + zeros + VG_PAGE,
@@ -566,8 +566,9 @@ static char *touched;
 static volatile bool touching;
 
 /*
- * Let the kernel write the pages in read(). After a fault the thread returns to the kernel code,
- * not to user mode, so it handles no signal before it repeats the access.
+ * Let the kernel write the pages in read(), so that CPU faults on the pages occur in kernel mode.
+ * After such a fault the thread returns to the kernel code, not to user mode. So it handles no
+ * signal before it repeats the access.
  */
 static void touch(int zero)
 {
@@ -589,8 +590,9 @@ static void *touch_first(void *arg)
 }
 
 /*
- * Threads on one CPU call read(), which writes to the same pages of VRAM. Catches: the fault of
- * each thread prevents the migration for the other threads, so that the faults repeat without end.
+ * Threads on one CPU call read(), which writes to the same pages of VRAM. Catches: the CPU fault
+ * of each thread prevents the migration to system memory for the faults of the other threads, so
+ * that the faults repeat without end.
  */
 static void touched_at_once(void)
 {

@@ -177,8 +177,9 @@ static void all_to_all(int xnack)
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
 			/*
-			 * p[k] is in the VRAM of GPU k. Let GPU i write the data that the next
-			 * round reads. (In some rounds, GPU i is GPU k itself.)
+			 * Let GPU i write the data that the next round reads. In a hive, p[k] is
+			 * in the VRAM of GPU k. (GPU i is GPU k itself if round + 1 is a multiple
+			 * of the number of GPUs.)
 			 */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
@@ -389,8 +390,9 @@ static void no_access(void)
 }
 
 /*
- * In a hive, the memory is in the VRAM of GPU 0. While GPU 1 works, remove GPU 0 or, if @remove is
- * false, unbind the driver from it. Catches: contents are lost.
+ * Put memory in the VRAM of GPU 0 (in a hive; otherwise the memory is in system memory). While
+ * GPU 1 writes to the memory, remove GPU 0 or, if @remove is false, unbind the driver from GPU 0.
+ * Catches: contents are lost.
  */
 static void unplugged(int xnack, bool remove)
 {

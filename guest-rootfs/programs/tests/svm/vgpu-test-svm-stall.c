@@ -21,7 +21,10 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_beside[2], to_server[2];
 
-/* Start a child that runs @fn. The caller replies to the child's reads of the file. */
+/*
+ * Start a child that runs @fn. The caller then serves the file (slow-file.h), that is, replies to
+ * the child's reads.
+ */
 static pid_t start(void (*fn)(void))
 {
 	pid_t pid;

@@ -16,8 +16,8 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-# Distances from the left edge, in points. AXIS: the axis. LEADER: the right ends of the lines from
-# the axis to the rows. TIMES: the right edge of the printed times.
+# Distances from the picture's left edge, in points. AXIS: the axis. LEADER: the left edge of the
+# rows, where the lines from the axis end. TIMES: the right edge of the times printed in the rows.
 AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark

@@ -51,8 +51,8 @@ LANES = (
     ("queues off", RED),
 )
 HALF = 0.32  # half of a bar's height, in lanes
-# Matches the digits of a coordinate after its second decimal. These digits are too small to be
-# seen.
+# Matches the digits after the second decimal of a coordinate. These digits are removed from the SVG,
+# because a difference of less than 0.01 points cannot be seen.
 LONG = re.compile(r"(?<=\.\d\d)\d+")
 
 
