@@ -36,12 +36,25 @@ static bool left_out(const struct tap_case *c)
 	return false;
 }
 
+static bool is_selected(const struct tap_case *c, const char *only)
+{
+	return *only == '=' ? !strcmp(c->name, only + 1) :
+			      strstr(c->name, only) != NULL;
+}
+
 bool tap_chosen(const struct tap_case *c, const char *only)
 {
-	bool named = *only == '=' ? !strcmp(c->name, only + 1) :
-				    strstr(c->name, only) != NULL;
+	return is_selected(c, only) && !left_out(c);
+}
 
-	return named && !left_out(c);
+bool tap_any_selected(const struct tap_case *cases, int n, const char *only)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (is_selected(&cases[i], only))
+			return true;
+	return false;
 }
 
 bool tap_left_out_known(const struct tap_case *cases, int n)

@@ -11,6 +11,8 @@
  * @only. Otherwise it selects all names that contain @only; "" selects all names.
  */
 bool tap_chosen(const struct tap_case *c, const char *only);
+/* Return true if @only selects the name of a case, even if VGPU_TEST_LEAVE_OUT contains the name. */
+bool tap_any_selected(const struct tap_case *cases, int n, const char *only);
 /*
  * Return true if every line of VGPU_TEST_LEAVE_OUT names a case; print the lines that
  * do not.

@@ -454,6 +454,10 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 		return 2;
 	for (i = 0; i < n; i++)
 		planned += tap_chosen(&cases[i], only);
+	if (!planned && tap_any_selected(cases, n, only)) {
+		printf("1..0 # SKIP VGPU_TEST_LEAVE_OUT names all cases\n");
+		return 0;
+	}
 	if (!planned) {
 		fprintf(stderr, "no case has \"%s\" in its name; there are:\n",
 			only);
