@@ -2,6 +2,7 @@
 /* Occupy the kernel's SDMA rings with jobs: implementation of hold.h. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hold.h"
@@ -116,6 +117,18 @@ char hold_thread_state(int tid)
 	tap_read(path, text, sizeof(text));
 	state = strrchr(text, ')');
 	return state && state[1] == ' ' ? state[2] : '?';
+}
+
+bool hold_thread_in_ioctl(int tid, unsigned long request)
+{
+	unsigned long fd, in_request;
+	char path[64], text[1024];
+	long number;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	tap_read(path, text, sizeof(text));
+	return sscanf(text, "%ld %lx %lx", &number, &fd, &in_request) == 3 &&
+	       number == SYS_ioctl && in_request == request;
 }
 
 void hold_await_sleep(int tid)

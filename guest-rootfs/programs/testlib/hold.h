@@ -61,6 +61,11 @@ unsigned long hold_pending(const struct vg_gpu *gpu, uint32_t engine);
  * 'D', ...
  */
 char hold_thread_state(int tid);
+/*
+ * Return true if thread @tid of this process is blocked in the ioctl @request. Return false if the
+ * thread runs or is blocked elsewhere.
+ */
+bool hold_thread_in_ioctl(int tid, unsigned long request);
 /* Wait until thread @tid of this process is in uninterruptible sleep. */
 void hold_await_sleep(int tid);
 /*

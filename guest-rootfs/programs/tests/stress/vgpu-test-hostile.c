@@ -517,14 +517,15 @@ static void *waiter_run(void *arg)
 }
 
 /*
- * Wait until the thread sleeps in WAIT_EVENTS, the only place where it sleeps
- * interruptibly.
+ * Wait until the thread waits for the event. In WAIT_EVENTS, this wait is the only interruptible
+ * sleep.
  */
 static void await_sleep(const struct waiter *w)
 {
 	uint64_t end = vg_deadline();
 
-	while (!w->tid || hold_thread_state(w->tid) != 'S') {
+	while (!w->tid || !hold_thread_in_ioctl(w->tid, AMDKFD_IOC_WAIT_EVENTS) ||
+	       hold_thread_state(w->tid) != 'S') {
 		CHECK(vg_now() < end, "thread %d does not wait", w->tid);
 		vg_sleep_us(1000);
 	}
