@@ -429,9 +429,11 @@ static void kfd_restore_work(struct work_struct *work)
  *
  * Context: atomic.
  *
- * Return: true if the eviction has to spare the BO. If the BO is not in VRAM, or if the current
- * task runs restore_work: true during the restore of the process of @info, and then for its time
- * slice. Otherwise an allocation evicts from VRAM: true until kfd_process_kept() returns 0.
+ * Return: true if the eviction has to spare the BO. This is the case
+ *
+ * * if an allocation evicts from VRAM: until kfd_process_kept() returns 0
+ * * if restore_work evicts, or if the BO is not in VRAM: while the process of @info is being
+ *   restored, and during its time slice after that
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {

@@ -30,7 +30,7 @@ struct svm_range_list;
  * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free. Retry
  *           faults are stored in svm_node.slots
  * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL
- * @since: time in jiffies since which the queue owns CAM slots without an acknowledgement, see
+ * @since: time in jiffies since which the queue owns CAM slots without an acknowledgment, see
  *         SVM_CAM_STALL_MS
  * @off: svm_cam_work() has taken the process's user queues off the GPU; the current run of @work,
  *       or the next one, puts these queues back on the GPU at the end of the run

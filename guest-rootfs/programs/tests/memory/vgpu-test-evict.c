@@ -420,8 +420,8 @@ static void hold(int ready)
 	static struct vg_queue q;
 	struct vg_bo bo;
 	/*
-	 * When emptying_ends() evicts GTT, there are enough BOs that the driver restores the first
-	 * ones before the last ones are evicted.
+	 * There are so many BOs that, while emptying_ends() evicts GTT, the driver restores the
+	 * first BOs before the last ones are evicted.
 	 */
 	int i, bos = tap_debug_kernel() ? 128 : 2048;
 	char done = 0;
