@@ -80,7 +80,7 @@
 #define SDMA_COPY_RECT_SRC_DW		1
 #define SDMA_COPY_RECT_DST_DW		6
 /*
- * Fields of the dwords that docs/hardware.md names as follows. XY: "x, y". Z:
+ * Fields of the dwords that the layout above names as follows. XY: "x, y". Z:
  * "z, pitch" or "z". SLICE: "slice pitch".
  */
 #define SDMA_COPY_RECT_XY__X		0x00003fffu

@@ -1061,9 +1061,9 @@ static void faults(void)
 	for (i = 0; i < 3; i++) {
 		/*
 		 * Round 0: the debugger has not enabled the exception, so the driver must report
-		 * the fault to the process directly. In the other rounds, the debugger has enabled
-		 * the exception. It passes the fault on in round 1, and ends the session in round
-		 * 2.
+		 * the fault to the process directly. In rounds 1 and 2, the debugger has enabled
+		 * the exception. The debugger passes the fault on in round 1, and ends the session
+		 * in round 2.
 		 */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);

@@ -294,8 +294,8 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	/*
 	 * All workers have queues before one of them allocates VRAM. So the allocations that find
 	 * VRAM full have to evict a process with queues. In the other order, VRAM may be full
-	 * before the first queue exists. The creation of a queue then evicts no process, but lets
-	 * BOs of its own process stay in GTT.
+	 * before the first queue exists. Then BOs of processes without queues are evicted, and a
+	 * new queue may find all other processes in their time slices and accept GTT.
 	 */
 	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)
