@@ -112,10 +112,10 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if pages of the range may be placed in VRAM of GPU index @home. The range is mapped
- * without a fault for GPUs with ACCESS_IN_PLACE and, if svm_range_stays_mapped(), for GPUs with
- * plain ACCESS. All of these GPUs must reach the VRAM. Otherwise the pages migrate to system memory
- * again when they are mapped for a GPU that does not reach the VRAM.
+ * Return true if pages of the range may be placed in VRAM of GPU index @home: if every GPU for
+ * which the driver maps the range without a fault reaches this VRAM. These are the GPUs with
+ * ACCESS_IN_PLACE and, if svm_range_stays_mapped(), those with plain ACCESS. (For a GPU that does
+ * not reach the VRAM, the mapping would migrate the pages to system memory again.)
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {

@@ -91,7 +91,6 @@ struct vgpu_vm_state {
 	bool scheduled;
 };
 
-/* The result points to const if @vm does. */
 #define to_vm_state(vm)	container_of_const(vm, struct vgpu_vm_state, base)
 
 /**

@@ -325,7 +325,7 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp);
  * are free.
  */
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
-/* Free the GWS resources of the process with @vmid. */
+/* Free the GWS resources, if any, of the process with @vmid. */
 void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
 /* Saved state of GWS. The opaque pointer points to VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_cp_gws;

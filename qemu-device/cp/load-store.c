@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: accesses of PM4 and AQL packets to memory and registers, transfer
- * of read and write pointers, and waits.
+ * vgpu-kfd: how PM4 and AQL packets access memory and registers, and wait for
+ * values there; how the CP loads the write pointers of queues from memory, and
+ * stores the read pointers to memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

@@ -22,9 +22,9 @@
 
 /*
  * A window: a range of bus addresses in one section of RAM, cached so that
- * accesses need no address_space_translate(). The window is valid until the
- * memory map of the bus changes. Then, or when another window replaces the
- * window, the window is freed.
+ * accesses need no address_space_translate(). A window is valid until the
+ * memory map of the bus changes. It is freed when it becomes invalid, or when
+ * another window replaces it.
  */
 typedef struct VGPUWindow {
     struct rcu_head rcu;

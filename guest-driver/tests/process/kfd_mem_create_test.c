@@ -49,8 +49,8 @@
  * @filler: allocation that fills the VRAM outside of @bo
  * @bo: BOs that fill VRAM
  * @n: number of @bo
- * @refusals: number of further calls of create_lets_go() that refuse an eviction
- * @tries: number of tries of the allocation to create a BO
+ * @refusals: create_lets_go() refuses this number of further evictions
+ * @tries: counts how often the allocation under test has tried to create its BO
  * @holder: thread that holds the reservations of @bo during each try
  * @hold: completed to make @holder take the reservations
  * @held: completed when @holder has taken the reservations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Copies the pages of the checkout to the folder that Sphinx reads.
 
-A page of docs/ keeps its name, README.md and CONTRIBUTING.md become readme.md and contributing.md,
-and the README.md of another folder becomes folders/FOLDER.md. Links between pages are changed
+A page of docs/ keeps its name. README.md and CONTRIBUTING.md become readme.md and contributing.md.
+The README.md of another folder becomes folders/FOLDER.md. Links between pages are changed
 accordingly. A link to a file that is no page becomes a link to a copy of the file. `<a id="x"></a>`
 becomes a target for MyST. The target's name begins with the page's name, because targets must be
 unique in the site.

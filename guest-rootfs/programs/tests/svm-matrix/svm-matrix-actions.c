@@ -66,7 +66,7 @@ static void child_reads(void *arg)
 	mx_cpu_check();
 }
 
-/* The parent must see the child's writes to shared memory. */
+/* A child reads the GPU's writes, then writes. The parent must see its writes to shared memory. */
 static void fork_reads(void)
 {
 	mx_gpu_write(2);
