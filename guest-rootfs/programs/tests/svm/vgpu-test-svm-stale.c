@@ -241,24 +241,46 @@ static void fault_and_take(const struct way *way, char *p)
 	close(taker.go[1]);
 }
 
+/* Fill @p, which job "late" copies, and other memory, which job "other" copies. */
+static void prepare_late_and_other(char *p)
+{
+	char *p2 = tap_anon(BYTES);
+
+	vg_pattern_fill(p, BYTES, SEED, 3);
+	vg_pattern_fill(p2, BYTES, SEED, 4);
+	/* Create a range, so that MMU notifiers are called for the memory. */
+	OK(vg_svm_set1(&vg, p, BYTES, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0));
+	prepare(&late, p, BYTES);
+	prepare(&other, p2, BYTES);
+	denied = tap_driver_counter(gpu, "faults_unrepaired");
+}
+
+/*
+ * Check that job "other" has copied its memory, and job "late" nothing. Then restore the memory at
+ * @p, and let job "late" copy it.
+ */
+static void finish_late(const struct way *way, char *p)
+{
+	OK(vg_pattern_check(other.dst.cpu, BYTES, SEED, 4));
+	OK(vg_fill_check(late.dst.cpu, BYTES, 0));
+	way->give_back(p);
+	vg_pattern_fill(p, BYTES, SEED, 5);
+	run_queue(&late.q, true);
+	OK(vg_wait(&late.q, late.seq, VG_TIMEOUT_MS));
+	OK(vg_pattern_check(late.dst.cpu, BYTES, SEED, 5));
+}
+
 static void stale(const struct way *way)
 {
 	uint64_t moved;
-	char *p, *p2, *slow;
+	char *p, *slow;
 
 	slow = slow_file_map(&file);
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
 	p = tap_anon(BYTES);
-	p2 = tap_anon(BYTES);
-	vg_pattern_fill(p, BYTES, SEED, 3);
-	vg_pattern_fill(p2, BYTES, SEED, 4);
-	/* Create a range, so that MMU notifiers are called for the memory. */
-	OK(vg_svm_set1(&vg, p, BYTES, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0));
 	prepare(&stalled, slow, VG_PAGE);
-	prepare(&late, p, BYTES);
-	prepare(&other, p2, BYTES);
-	denied = tap_driver_counter(gpu, "faults_unrepaired");
+	prepare_late_and_other(p);
 	moved = tap_driver_counter(gpu, "pages_to_vram");
 
 	fault_and_take(way, p);
@@ -271,13 +293,7 @@ static void stale(const struct way *way)
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);
 	OK(vg_pattern_check(stalled.dst.cpu, VG_PAGE, SEED, 0));
-	OK(vg_pattern_check(other.dst.cpu, BYTES, SEED, 4));
-	OK(vg_fill_check(late.dst.cpu, BYTES, 0));
-	way->give_back(p);
-	vg_pattern_fill(p, BYTES, SEED, 5);
-	run_queue(&late.q, true);
-	OK(vg_wait(&late.q, late.seq, VG_TIMEOUT_MS));
-	OK(vg_pattern_check(late.dst.cpu, BYTES, SEED, 5));
+	finish_late(way, p);
 }
 
 /* Run a case: the parent serves the file, the child uses KFD. */
@@ -339,21 +355,15 @@ static void during_munmap(void)
 	uint64_t faults, end = vg_deadline();
 	struct hold h = { 0 };
 	unsigned char resident;
-	char *p, *p2;
+	char *p;
 
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
 	p = (char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE;
-	p2 = tap_anon(BYTES);
-	vg_pattern_fill(p, BYTES, SEED, 6);
-	vg_pattern_fill(p2, BYTES, SEED, 7);
-	OK(vg_svm_set1(&vg, p, BYTES, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0));
-	prepare(&late, p, BYTES);
-	prepare(&other, p2, BYTES);
+	prepare_late_and_other(p);
 	taker.p = p;
 	taker_start(&taker);
 	hold_engines(&h, gpu, p - VG_PAGE, VG_PAGE);
-	denied = tap_driver_counter(gpu, "faults_unrepaired");
 	faults = tap_driver_counter(gpu, "faults_retry");
 
 	taker_go(&taker);
@@ -369,13 +379,7 @@ static void during_munmap(void)
 	CHECK(!pthread_join(taker.thread, NULL), "join");
 
 	served(&other.q, other.seq);
-	OK(vg_pattern_check(other.dst.cpu, BYTES, SEED, 7));
-	OK(vg_fill_check(late.dst.cpu, BYTES, 0));
-	map_again(p);
-	vg_pattern_fill(p, BYTES, SEED, 8);
-	run_queue(&late.q, true);
-	OK(vg_wait(&late.q, late.seq, VG_TIMEOUT_MS));
-	OK(vg_pattern_check(late.dst.cpu, BYTES, SEED, 8));
+	finish_late(&way, p);
 }
 
 static const struct tap_case cases[] = {
