@@ -192,10 +192,10 @@ static void bench_queues(struct bench *b)
 }
 
 /**
- * struct ping - means by which two threads wake each other in turn: KFD events, then eventfds
+ * struct ping - KFD events and eventfds by which two threads wake each other in turn
  * @vg: the open KFD
- * @event: IDs of the KFD events, one for each direction
- * @fd: eventfds, one for each direction
+ * @event: IDs of the KFD events, one for each direction; used in the first measurement
+ * @fd: eventfds, one for each direction; used in the second measurement
  */
 struct ping {
 	struct vg *vg;

@@ -19,7 +19,8 @@ enum vgpu_counter {
 	VGPU_STAT_PT_BYTES,		/* bytes of PTEs (by CPU) and of PTE packets (SDMA) */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events signalled by scan_work: many waiters */
+	/* interrupts of KFD events left to scan_work, because too many calls wait for the event */
+	VGPU_STAT_EVENTS_DEFERRED,
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM pages migrated to VRAM */
 	VGPU_STAT_PAGES_TO_SYSTEM,	/* SVM pages migrated to system memory */
 	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages in another GPU's VRAM, mapped by this GPU */

@@ -307,9 +307,8 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 		return ret;
 	/*
 	 * If VRAM has no room, try again with cs_place_no_evict(), which uses GTT for BOs that find
-	 * no room. The second cs_reserve() starts with a new ticket, because the old one may be
-	 * unusable: TTM 6.12 may report a lack of room when the reservation of a BO failed with
-	 * -EDEADLK, and after -EDEADLK a ticket cannot be used.
+	 * no room. The first cs_reserve() has released all reservations, and the second starts with
+	 * a new ticket. This is required after -EDEADLK, which TTM 6.12 reports as a lack of room.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)

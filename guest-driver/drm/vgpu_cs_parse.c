@@ -326,10 +326,17 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * Context: no locks are held, and the caller is not in a section of drm_dev_enter(): the function
  * may wait until user space submits a timeline point.
  *
- * Return: 0; -EINVAL for invalid arguments, an unknown BO of the user fence, or an unknown syncobj
- * to signal; -ENOENT for an unknown BO in a list, an unknown BO list, or an unknown syncobj to wait
- * for; -EFAULT; -ENOMEM; -ERESTARTSYS; -ETIME if user space did not submit a timeline point within
- * five seconds; the error of the last job of the ring that the IBs or a dependency name.
+ * Return:
+ * * 0 on success
+ * * -EINVAL: an argument is invalid. This includes an unknown BO of the user fence and an unknown
+ *   syncobj to signal
+ * * -ENOENT: a BO list, a BO in a list, or a syncobj to wait for is unknown; or there is no engine
+ * * -EFAULT: the arguments cannot be read
+ * * -ENOMEM: memory is short
+ * * -ETIME: user space did not submit a timeline point within five seconds
+ * * -ERESTARTSYS: a signal interrupted the wait for a timeline point
+ * * another error: the last job failed with this error in the ring of the IBs, or in the ring that
+ *   a dependency names
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

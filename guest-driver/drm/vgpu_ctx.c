@@ -3,9 +3,10 @@
  * Implements amdgpu's CTX, SCHED and VM ioctls: contexts, their rings and the fences of their last
  * jobs.
  *
- * A context has the two rings that amdgpu gives to the DMA IP. The scheduler chooses a ring's
- * engine whenever the ring is idle. Jobs of a ring run in order. After an engine has failed in a
- * job of a context, the context's jobs end with -ECANCELED.
+ * A context has two rings, as many as amdgpu's DMA IP. Such a ring is a scheduler entity, not the
+ * hardware ring of an engine: while the ring has no job, the scheduler may assign another engine to
+ * it. Jobs of a ring run in order. After an engine has failed in a job of a context, the context's
+ * jobs end with -ECANCELED.
  */
 #include <linux/capability.h>
 #include <linux/file.h>

@@ -291,8 +291,8 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo() - look for a handle of a BO in a file that KFD has not acquired
- * @vf: file with an address space
+ * vgpu_file_has_bo() - look for a handle of a BO in a file with an address space
+ * @vf: file; @vf->vm is set, so KFD has not acquired the file
  * @bo: BO
  *
  * If the function returns true, the caller may map @bo as long as it holds va_lock. When user space

@@ -113,7 +113,10 @@ static int va_lock(struct vgpu_vm *vm, const struct drm_amdgpu_gem_va *args,
 	return ret;
 }
 
-/* Perform the operation. The caller holds vgpu_vm.va_lock and the reservations of va_lock(). */
+/*
+ * Perform the operation. The caller holds the mutex vgpu_vm.va_lock, and the reservations that the
+ * function va_lock() takes.
+ */
 static int va_apply(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 		    struct vgpu_bo *bo, struct drm_exec *exec)
 {

@@ -28,9 +28,10 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
 	/*
-	 * A concurrent close of the last handle removes the handle, then takes kfd_process.mutex,
-	 * and removes the BO's mappings. The caller of this function holds the mutex. So either
-	 * this test finds no handle, or the close removes the new mapping after this function.
+	 * Another thread may close the last handle. The close first removes the handle, then takes
+	 * kfd_process.mutex, and then removes the BO's mappings. If this test still finds the
+	 * handle, the close must wait for kfd_process.mutex, which is held here. So the close
+	 * removes the new mapping, too.
 	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;

@@ -47,8 +47,8 @@ static void vgpu_info_memory(struct vgpu_device *vdev,
 }
 
 /*
- * The uAPI's cu_bitmap has only 4 shader engines. Like amdgpu, report engines 4 to 7 in its
- * elements for the second shader arrays of engines 0 to 3.
+ * cu_bitmap has an element for each shader array, but for 4 shader engines only. Like amdgpu,
+ * report shader engine n + 4 in cu_bitmap[n][1], as a second shader array of shader engine n.
  */
 static void vgpu_info_dev_shaders(struct drm_amdgpu_info_device *info)
 {

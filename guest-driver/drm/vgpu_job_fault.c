@@ -61,7 +61,7 @@ int vgpu_fault_add_file(struct vgpu_file *vf)
 
 /**
  * vgpu_fault_del_file() - undo vgpu_fault_add_file()
- * @vf: file
+ * @vf: file; may be freed after this call, because the fault handler does not use it any more
  */
 void vgpu_fault_del_file(struct vgpu_file *vf)
 {
@@ -98,8 +98,10 @@ int vgpu_fault_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_fault_fini() - undo vgpu_fault_init()
+ * vgpu_fault_fini() - unregister the handler of jobs' faults, and wait until it does not run
  * @vdev: device
+ *
+ * Context: may sleep.
  */
 void vgpu_fault_fini(struct vgpu_device *vdev)
 {

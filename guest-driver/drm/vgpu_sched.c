@@ -7,7 +7,9 @@
  *
  * All address spaces of the render node share two VMIDs. job_prepare() claims a VMID before the job
  * is submitted. A VMID passes to another address space only while no engine has a job of the VMID.
- * Fences depend on this code, so it neither allocates memory nor takes a reservation.
+ *
+ * The fence of a job signals only after job_prepare() and job_run(). So these two functions neither
+ * allocate memory nor take a reservation, because that could wait for the same fence.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -69,10 +71,13 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from an address space that has not reserved it. If all VMIDs are reserved, take
- * an idle VMID from an address space that has reserved it. Returns NULL if a VMID was taken, or if
- * no address space has one. If none of the VMIDs to choose from is idle, returns a fence to wait
- * for. The caller holds vmid_lock.
+ * Take a VMID away from an address space. The candidates are the VMIDs that are not reserved
+ * (vgpu_vm.vmid_reserved). If all VMIDs are reserved, all of them are candidates. The caller holds
+ * vmid_lock. Returns:
+ *
+ * - NULL if a candidate was idle: it has been taken
+ * - NULL if no address space has a VMID
+ * - a fence to wait for if all candidates are busy
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {

@@ -304,7 +304,7 @@ static void dump_work(struct work_struct *work)
 }
 
 /**
- * vgpu_dump_init() - allocate the buffer of the dump
+ * vgpu_dump_init() - allocate the buffer of the dump, since vgpu_dump_take() must not allocate
  * @vdev: device
  *
  * Return: 0 or -ENOMEM.

@@ -213,8 +213,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  * vgpu_gart_rewrite() - write the table from its shadow, except the windows
  * @vdev: device
  *
- * Does not log that entries differ: a system sleep may lose VRAM with the table, so after a
- * sleep a difference is no error. vgpu_gart_restore() logs the number of entries that differ.
+ * Does not log that entries differ. A system sleep may lose VRAM, where the table is, so after
+ * a sleep a difference is no error. In other cases call vgpu_gart_restore(), which logs.
  * Entries may be bound and unbound concurrently. The caller flushes afterwards, by
  * vgpu_gart_flush() or vgpu_gart_try_flush(), so that the device uses the table.
  *
@@ -269,12 +269,13 @@ u64 vgpu_gart_restore(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
 
 /**
- * vgpu_gart_bind_reserved() - bind memory of hw/ at the end of the GART
- * @vdev: device; mm/ has not been initialised
- * @addr: bus address, page aligned
+ * vgpu_gart_bind_reserved() - bind memory to entries that are reserved for it
+ * @vdev: device; its GTT manager (in mm/) has not been initialised
+ * @addr: bus address of the memory, page aligned
  * @bytes: length, whole pages
  *
- * The entries are taken from those that mm/ may use, so vgpu_gart_pages() decreases.
+ * The function reserves the last entries that the GTT manager could use, so vgpu_gart_pages()
+ * decreases.
  *
  * Return: the MC address of the memory.
  */

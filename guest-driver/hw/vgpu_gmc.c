@@ -29,9 +29,9 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
 /*
- * Value of the field PAGE_TABLE_DEPTH: the number of levels below the root PDB2 without the PTB,
- * here PDB1 and PDB0. The PTB does not count, because an entry of PDB0 leads to a PTB only if the
- * entry has the flag translate-further.
+ * Value of the field PAGE_TABLE_DEPTH: the number of levels between PDB2 (the root) and PTB, that
+ * is, PDB1 and PDB0. PTB does not count, because not every entry of PDB0 leads to a PTB: only those
+ * with the flag translate-further do.
  */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9
@@ -151,7 +151,10 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXTS_DISABLE, 0);
 }
 
-/* Set the range of an invalidation engine: @npages pages, a power of two, from page @first. */
+/*
+ * Set the range of an invalidation engine: @npages pages from page @first. @npages is a power of
+ * two and at least 2. @first is a multiple of @npages.
+ */
 static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 			      unsigned int engine, u64 first, u64 npages)
 {
@@ -162,10 +165,7 @@ static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 		   VGPU_PREP(VM_INVALIDATE_ENG_ADDR_RANGE__PAGE, page));
 }
 
-/*
- * hub_set_inv_range() requires that the number of pages is a power of two and that the range starts
- * at a multiple of its size. hub_init_invalidation() passes the GTT windows as ranges.
- */
+/* The GTT windows meet the conditions of hub_set_inv_range() for @npages and @first. */
 static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
 static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 

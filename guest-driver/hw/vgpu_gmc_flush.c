@@ -18,8 +18,9 @@
 #include "vgpu_hw_trace.h"
 
 /*
- * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs, the CP or the gate.
- * The range register of VGPU_INV_ENGINE_GATE serves as the gate (VGPU_GATE_REG).
+ * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. Nobody
+ * invalidates by VGPU_INV_ENGINE_GATE, because jobs poll the range register of this engine
+ * (VGPU_GATE_REG).
  */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
@@ -208,20 +209,20 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * @vmid_mask: bitmap of the VMIDs
  *
  * When the function returns 0, no access that used an old translation is in flight. If the
- * device does not acknowledge, and recoveries are accepted, the function waits until the device
- * has been reset or given up.
+ * device does not acknowledge, the function requests a recovery. If the request is accepted, the
+ * function waits until the recovery has reset the device or given it up.
  *
  * Context: sleeps; takes io_lock. May be called in MMU notifiers and reclaim, but neither in the
  * recovery's worker nor while the caller holds a lock that a reset of the device takes:
  * vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
  *
  * Return:
- * * 0: the device acknowledged, or was reset during this call, or was given up during this call
- * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted, because the
+ * * 0: the device acknowledged, or a recovery has reset it or given it up during this call
+ * * -ETIMEDOUT: the device does not acknowledge, and no recovery is accepted, because the
  *   device is being started, suspended, resumed, removed or shut down (before vgpu_reset_start() or
  *   after vgpu_reset_stop()). The failure is logged
- * * -ETIMEDOUT, without a wait: the device had already been given up before this call. Its engines
- *   have stopped, so none uses a stale translation
+ * * -ETIMEDOUT at once: the device had been given up before this call. Its engines have stopped, so
+ *   none uses a stale translation
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

@@ -53,7 +53,7 @@
 #define VGPU_VRAM_MIN		0x4000000ull
 /* Number of random words in VRAM. If the words have changed, VRAM was lost. */
 #define VGPU_VRAM_MAGIC_WORDS	8
-/* Offset of the random words in VRAM. */
+/* Byte offset of these words from the start of VRAM. */
 #define VGPU_VRAM_MAGIC_AT(hw) \
 	((hw)->gart.table_vram + VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE)
 
@@ -133,12 +133,14 @@ struct vgpu_ih {
 
 /**
  * struct vgpu_gart - the flat page table of VMID 0
+ *
+ * The table has three parts, in this order: entries of the transfer windows, which jobs write;
+ * entries for mm/; and entries that map memory of hw/, for instance the kernel's rings.
+ *
  * @start: MC address of the first page
- * @pages: number of the entries in front of those that map memory of hw/, for instance the kernel's
- *         rings. First come the entries of the transfer windows, then the entries for mm/
- * @total: number of all entries
- * @windows: number of entries of the transfer windows, which come first in the table; jobs
- *           write these entries
+ * @pages: number of entries in the first two parts
+ * @total: number of entries in all parts
+ * @windows: number of entries in the first part
  * @table_vram: offset of the table in VRAM
  * @table: CPU mapping of the table
  * @shadow: intended content of the table, in system memory. An engine that writes an entry of a

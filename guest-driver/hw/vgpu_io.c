@@ -112,7 +112,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg_sync);
  *
  * Context: fault handler. The caller next tests vgpu_io_map_is_closed(), that is, whether the
  * device is being reset. Whatever the result, the caller must call vgpu_io_map_end() at the end.
- * Until this call, the caller waits for no fence, lock or engine.
+ * Before vgpu_io_map_end(), the caller waits for no fence, lock or engine.
  */
 void vgpu_io_map_begin(int *token)
 	__acquires(vgpu_io_map)

@@ -74,7 +74,7 @@ int vgpu_nbio_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_nbio_fini() - disable the doorbells
+ * vgpu_nbio_fini() - let the device ignore all later doorbells
  * @vdev: device
  */
 void vgpu_nbio_fini(struct vgpu_device *vdev)

@@ -6,7 +6,7 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* VMIDs of render-node jobs. The split between render node and KFD is that of amdgpu. */
+/* VMIDs of render-node jobs. As in amdgpu on compute-only GPUs, KFD has the VMIDs from 3 on. */
 #define VGPU_FIRST_GFX_VMID	1
 #define VGPU_LAST_GFX_VMID	2
 /* VMIDs of KFD's SDMA queues. */

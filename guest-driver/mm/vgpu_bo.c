@@ -277,7 +277,6 @@ void vgpu_bo_put(struct vgpu_bo *bo)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_put);
 
-/* Move the BO to vgpu_bo_state.placement. */
 static int bo_bring(struct vgpu_bo *bo, bool interruptible)
 {
 	struct ttm_operation_ctx ctx = {
@@ -312,7 +311,7 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 
 /**
  * vgpu_bo_validate_no_evict() - move a BO to VRAM if VRAM has free space
- * @bo: BO of VRAM, reservation held
+ * @bo: BO that should be in VRAM, but may be in GTT; reservation held
  *
  * If VRAM has too little free space, the BO stays in GTT or moves to GTT. Evicts no other BO from
  * VRAM.

@@ -126,8 +126,8 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
  * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for an import or a user
  *        pointer. A BO of ttm_bo_type_sg has no memory while the BO is in domain _CPU
  * @import: the dma-buf that a BO of ttm_bo_type_sg imports, or NULL. The BO will share the
- *          dma-buf's reservation, which the caller of vgpu_bo_create() holds before and after
- *          the call
+ *          dma-buf's reservation. The caller of vgpu_bo_create() holds this reservation, and
+ *          vgpu_bo_create() does not release it
  * @root: object whose reservation the BO will share, or NULL; the caller does not hold
  *        that reservation
  */

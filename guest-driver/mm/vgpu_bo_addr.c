@@ -57,7 +57,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kmap);
 
 /**
  * vgpu_bo_kunmap() - undo one vgpu_bo_kmap()
- * @bo: BO, reservation held; the pin from before vgpu_bo_kmap() is still held
+ * @bo: BO, reservation held; the caller has kept the BO pinned since vgpu_bo_kmap()
  */
 void vgpu_bo_kunmap(struct vgpu_bo *bo)
 {

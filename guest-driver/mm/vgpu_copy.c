@@ -270,8 +270,7 @@ static int op_chunk(struct copy_op *op)
  *        the fences of usage KERNEL in @resv
  * @used: NULL, or the BO if the copy must also run after all users of the BO. In this case the
  *        caller has called vgpu_mm_vm_ops.move_later (see vgpu_copy_job_after_users())
- * @ttm: pages of the resource that is in GTT. If both are in GTT: pages of the resource without a
- *       GART address. NULL if both are in VRAM
+ * @ttm: system pages of the BO; may be NULL if both resources are in VRAM
  * @src: source
  * @dst: destination
  * @size: bytes to copy, from the start of both resources
@@ -444,9 +443,10 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 }
 
 /*
- * Emit the copies and fills of @npages pairs. pairs_bind() has mapped the system pages of all
- * copied pairs in the transfer window, one after the other. @gart is the MC address of the first
- * of these pages.
+ * Emit the copies of @npages pairs: pair i has the system page sys[i] and the VRAM page vram[i]
+ * (see pair_copies()). If @to_vram is true, also clear the VRAM pages that have no page in system
+ * memory. pairs_bind() has mapped the system pages of all copied pairs in the transfer window, one
+ * after the other. @gart is the MC address of the first of these pages.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,

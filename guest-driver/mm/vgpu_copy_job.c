@@ -14,9 +14,11 @@
  *
  * The fence of an operation is the scheduler's fence of its last job. The fence signals without
  * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
- * signals with an error: -ECANCELED if VRAM was lost. If the CPU could not execute the job in place
- * of the engine, the error is -ETIME after repeated failures of the engine in the job, and -ENODEV
- * after the engine was given up.
+ * signals with one of these errors:
+ *
+ * - -ECANCELED if VRAM was lost
+ * - -ETIME if the engine failed in the job, and the CPU could not execute the job either
+ * - -ENODEV if the engine was given up, and the CPU could not execute the job either
  *
  * CPU faults, importers and the next move do not check the fence's error, and jobs that depend on
  * the fence cannot check it. So if a job of a BO's move to system memory fails, the destination of
@@ -63,10 +65,10 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit the job to the ring. If the job is void (see copy_is_void()), submit a NOP instead, and
- * wait for the NOP. The NOP is done after the operation's earlier jobs in the ring. So the fence of
- * the operation's last job, which stands for the whole operation, does not signal before these
- * jobs.
+ * Submit the job to the ring. If the job is void (see copy_is_void()), submit a NOP instead, block
+ * until the engine has executed the NOP, and return -ECANCELED. Reason for the NOP: the fence of
+ * the last job stands for the whole operation, so it must not signal before the operation's earlier
+ * jobs in the ring are done.
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -102,13 +104,13 @@ static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 }
 
 /**
- * vgpu_copy_job_fills() - set the system memory that a job copies to
+ * vgpu_copy_job_fills() - tell a job which system memory is its destination
  * @job: from vgpu_copy_job_new(), not pushed
  * @pages: pages of the BO; the caller keeps them until the job's fence has signalled
- * @at: offset in @pages of the range that the job fills, in bytes
- * @bytes: length of that range
+ * @at: offset in @pages of the destination, in bytes
+ * @bytes: length of the destination
  *
- * If the job fails, the memory reads as zero when the fence signals.
+ * If the job fails, the destination is cleared before the job's fence signals.
  */
 void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
 			 u64 at, u64 bytes)
@@ -400,12 +402,10 @@ err:
  * vgpu_copy_start() - accept copies and clears
  * @vdev: device
  *
- * Pushes one job to each copy queue, so that drm_sched spreads the render node's entities evenly
- * over the schedulers. For a new entity drm_sched selects the scheduler with the lowest sum of
- * entities and unfinished jobs. An entity is counted only after its first job. Each copy queue is
- * an entity, too, and always uses the same scheduler. Without the jobs of this function, drm_sched
- * would not count a copy queue before the first copy in this queue. The queue's scheduler could
- * then get more entities than the other scheduler.
+ * Pushes one job to each copy queue, so that drm_sched counts the queue as load of its scheduler
+ * (drm_sched counts an entity only after its first job). drm_sched gives a new entity of a render
+ * node to the scheduler with the lowest load. A scheduler with an uncounted copy queue could get
+ * more entities than the other schedulers.
  *
  * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
  * vgpu_copy_stop() in either case.

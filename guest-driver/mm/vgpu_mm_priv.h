@@ -106,7 +106,7 @@ struct vgpu_mman {
 	bool ready;
 	struct vgpu_shrink shrink;
 	unsigned long swaps_until;
-	struct mutex notifier_lock;	/* keeps a true result of vgpu_userptr_valid() true */
+	struct mutex notifier_lock;	/* while held, valid user pages stay valid */
 };
 
 /**

@@ -30,9 +30,9 @@
  * @start: start of the current run, see below
  * @size: bytes of the run, at most @remaining
  * @remaining: bytes from @start to the end of the walk; 0 if the walk has ended
- * @node: buddy block or drm_mm node of the run. In a walk of DMA addresses: the element, in the
- *        array given to vgpu_res_first_dma(), for the page after the run. NULL for a resource
- *        without addresses (see below)
+ * @node: buddy block or drm_mm node of the run. In a walk of DMA addresses (vgpu_res_first_dma()):
+ *        next element to read from the array of addresses, that is, the address of the page after
+ *        the run. NULL for a resource without addresses (see below)
  * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
  *            TTM_PL_SYSTEM for DMA addresses and for a resource without addresses
  * @mm: allocator of the buddy blocks, if @mem_type is TTM_PL_VRAM

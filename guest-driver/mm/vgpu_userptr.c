@@ -509,11 +509,13 @@ void vgpu_userptr_unlock(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_tt_bind() - DMA-map the pages that were found, for a move of the BO to GTT
- * @bo: user pointer, reservation held
- * @ttm: TTM's pages of the BO; receives the pages and their DMA addresses
+ * vgpu_userptr_tt_bind() - DMA-map the pages of a user pointer that moves to GTT
+ * @bo: user pointer, reservation held; vgpu_userptr_bind() has stored the pages to map in
+ *      vgpu_userptr.binding
+ * @ttm: the BO's struct ttm_tt; receives the pages and their DMA addresses
  *
- * Return: 0, -EFAULT if vgpu_userptr_bind() has not set vgpu_userptr.binding, -ENOMEM, -EIO.
+ * Return: 0; -EFAULT if vgpu_userptr.binding is NULL, because the move was not started by
+ * vgpu_userptr_bind(); -ENOMEM; -EIO.
  */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {

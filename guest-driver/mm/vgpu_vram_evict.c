@@ -25,8 +25,8 @@
  * @end: resources from this number on were allocated after the walk began, and are not visited
  * @locked: true if the walk holds the reservation of the BO that it has found
  * @going: true if the walk met a BO that has no references any more and still has its memory
- * @kept: shortest time, in jiffies, for which an owner still keeps a BO that the walk has met
- *        (vgpu_bo_owner_ops.evict_in), or 0 if no such time is known
+ * @kept: time in jiffies until an owner first allows the eviction of a visited BO: the minimum of
+ *        the known times of vgpu_bo_owner_ops.evict_in, or 0 if no time is known
  */
 struct vram_search {
 	u64 next;
@@ -66,18 +66,22 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
 	/*
-	 * Call evict_ok() again: the time for which the owner keeps the BO may have ended after the
-	 * first call.
+	 * evict_in() returns 0 if the time is unknown, or if it has ended since evict_ok() returned
+	 * false. So call evict_ok() again.
 	 */
 	return !left && ops->evict_ok(bo);
 }
 
 /*
- * Returns true, and takes a reference, if the walk stops at the BO @tbo. The walk stops in three
- * cases: another thread holds the BO's reservation; the BO leaves VRAM without an eviction
- * (vram_leaves()); the BO may be evicted. In the last two cases this function takes the
- * reservation, too, and sets s->locked. The walk stops neither at a pinned BO nor at a BO that is
- * being freed. For a BO that is being freed, sets s->going. The caller holds the manager's lock and
+ * Returns true, with a reference to the BO @tbo, if the walk stops at the BO. There are two cases:
+ *
+ * - The BO leaves VRAM without an eviction (vram_leaves()), or may be evicted. Then this function
+ *   has locked the BO's reservation, and has set s->locked.
+ * - Another thread holds the reservation, so it is unknown whether the BO may be evicted. Then
+ *   s->locked is false, and vram_evict_found() waits for the reservation.
+ *
+ * Returns false for a pinned BO, for a BO that may not be evicted, and for a BO without references,
+ * which is being freed. For the latter, sets s->going. The caller holds the manager's lock and
  * lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
@@ -123,9 +127,10 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Evict the BO; the caller holds the reservation. Updates *@kept by vram_evictable(). Returns
- * 0, -ENOENT if the BO may not be evicted, -EBUSY if vgpu_ttm_eviction_valuable() or
- * vgpu_bo_owner_ops.vacate refuses the eviction now, or another error of ttm_bo_validate().
+ * Evict the BO; the caller holds the reservation. If the owner does not allow the eviction yet,
+ * includes the remaining time in the minimum *@kept (see vram_search.kept). Returns 0; -ENOENT if
+ * the BO may not be evicted; -EBUSY if vgpu_ttm_eviction_valuable() or vgpu_bo_owner_ops.vacate
+ * refuses the eviction now; or another error of ttm_bo_validate().
  */
 static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -183,7 +188,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * vgpu_vram_mgr_make_room() - evict BOs that TTM's eviction skipped
  * @vdev: device
  * @size: size of the allocation, bytes
- * @frees: result of vgpu_vram_mgr_frees() before the allocation that failed
+ * @frees: result of vgpu_vram_mgr_frees() before the allocation that failed. If VRAM was freed
+ *         since then, the function does not wait for a free
  *
  * TTM takes the reservations of BOs in VRAM only by trylock, as an allocation has no ticket. A
  * thread that takes the reservation of a BO again and again (CPU page faults, moves) may hold
@@ -194,11 +200,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * If no BO can be evicted, the function then waits until VRAM is freed. This wait for VRAM ends at
  * the shortest of these limits:
  *
- * * one jiffy, if vram_evict() returned -EBUSY, for example because an owner could not vacate its
- *   BO: the caller has to poll, because no event is raised when a page of SVM is released;
- * * the shortest remaining time for which an owner keeps its BO in VRAM
- *   (vgpu_bo_owner_ops.evict_in);
- * * one second, if a BO that is being freed still has its memory.
+ * * one jiffy, if the eviction of a BO was refused for now (-EBUSY). An example is a BO with a page
+ *   of SVM that is in use: no event reports the release of the page, so the caller has to poll.
+ * * the time until the first owner allows the eviction of its BO (vgpu_bo_owner_ops.evict_in)
+ * * one second, if a BO that is being freed still has its memory
  *
  * Context: process. Takes the manager's lock and reservations. The caller holds no lock that
  * holders of a reservation wait for.

@@ -327,10 +327,10 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * If vgpu_hw.vram_epoch has changed since the caller read @vram_epoch, a reset has lost
-	 * VRAM. Then mark the BO as lost, unless its copy has completed without an error. Any
-	 * other copy either was created before the loss and was or will be cancelled, or was
-	 * created after the loss and copies lost content.
+	 * If the epoch has changed since the caller read @vram_epoch, a reset has lost VRAM. Then
+	 * mark @bo as lost, unless the copy (@fence) is done without an error. Otherwise, the
+	 * copy's jobs from before the loss were or will be cancelled, and its later jobs copy lost
+	 * content.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))

@@ -429,11 +429,12 @@ static void kfd_restore_work(struct work_struct *work)
  *
  * Context: atomic.
  *
- * Return: true if the eviction has to spare the BO. This is the case
+ * Return: true if the eviction has to spare the BO. This depends on the kind of the eviction:
  *
- * * if an allocation evicts from VRAM: until kfd_process_kept() returns 0
- * * if restore_work evicts, or if the BO is not in VRAM: while the process of @info is being
- *   restored, and during its time slice after that
+ * * If restore_work of another process evicts the BO from VRAM, or if the BO is not in VRAM: true
+ *   while the process of @info is being restored, and during its time slice after that.
+ * * If anything else evicts the BO from VRAM (an allocation): true as long as kfd_process_kept()
+ *   returns a time other than 0.
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {

@@ -15,7 +15,8 @@
  * before the restore does, the restore finds that the BO has moved, and gives it a place again. If
  * an eviction takes the reservation after the restore, the eviction finds the fence on the BO.
  * Fences are added only while amdkfd_process_info.resident is set. So kfd_process_make_resident()
- * sets this member before it takes the first reservation.
+ * sets this member before it takes the first reservation. If the member was set later, a BO could
+ * stay without a fence, and an eviction would not take the queues off the hardware.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -65,11 +66,10 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 }
 
 /*
- * Implements vgpu_bo_owner_ops.evict_in. A process with queues keeps the BOs that it maps in VRAM
- * for some time, during and after its restore. Returns the jiffies until the last such time ends.
- * Returns 0 (unknown) if the current task acts for a process that has queues and maps the BO
- * (kfd_process_is_own()). For that task, the BO cannot be evicted as long as the process has queues
- * and maps the BO.
+ * Implements vgpu_bo_owner_ops.evict_in. Only processes that map the BO and have queues matter.
+ * Each of them forbids the eviction for some time (kfd_process_kept()). Returns the jiffies until
+ * the last of these times ends. Returns 0 (unknown) if the current task acts for one of the
+ * processes (kfd_process_is_own()): such a task may not evict the BO, however long it waits.
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -177,14 +177,15 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
  */
 #define KGD_MEM_CREATE_TRIES	16u
 /*
- * The tries also continue for at least this time, in jiffies, because restored processes keep their
- * VRAM for some time (kfd_timeslice.c): it can be evicted only afterwards.
+ * An allocation of VRAM is given up only after both KGD_MEM_CREATE_TRIES tries and this time, in
+ * jiffies. Reason for the time: after a process was evicted and restored, its VRAM cannot be
+ * evicted again for some time (kfd_timeslice.c).
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
- * Bytes that kgd_mem_make_table_room() frees after a call has returned -ENOMEM. If this many bytes
- * were free all the time, the failed call did not lack VRAM for page tables. Then
- * kgd_mem_make_table_room() returns -ENOMEM.
+ * Bytes of VRAM that kgd_mem_make_table_room() makes free after the allocation of page tables has
+ * failed with -ENOMEM. If this many bytes are free already, and no VRAM was freed since before the
+ * allocation, the allocation lacked other memory. Then kgd_mem_make_table_room() returns -ENOMEM.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 

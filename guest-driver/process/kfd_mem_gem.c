@@ -87,9 +87,10 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	struct kgd_mem *mem;
 
 	/*
-	 * Refuse user pointers. A restore looks up the pages of all user pointers that the process
-	 * has mapped (kgd_mem_find_pages()). A user pointer may belong to another process. After
-	 * that process has ended, the look-up, and so the restore, would always fail.
+	 * Refuse user pointers, because the pages of this BO may be memory of another process. When
+	 * the queues are restored after an eviction, kgd_mem_find_pages() looks up the pages of all
+	 * mapped user pointers. If the other process has ended, the look-up would always fail, and
+	 * so would the restore.
 	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
@@ -239,12 +240,12 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait for the moves of the BOs. If a BO is to be moved, the queues run on with the stale
-	 * entries of its old memory. The queues are taken off the hardware before the copy begins,
-	 * and return only after a restore has written new entries. So no queue needs the stale
-	 * entries after this wait, and vgpu_vm_clear_mappings() can clear all stale entries of a
-	 * mapping, even those of pages that the caller does not unmap: the restore writes them
-	 * again.
+	 * Wait for the moves of the BOs, because queues use the entries of a BO's old memory until
+	 * the copy begins. Before the copy, the queues are taken off the hardware. They return only
+	 * after a restore has written the entries of the new memory. So after this wait, no queue
+	 * needs the old entries, and vgpu_vm_clear_mappings() can clear all old entries of a
+	 * mapping. (The restore also writes the entries of the pages that the caller does not
+	 * unmap.)
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

@@ -195,11 +195,11 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, up to the first VM that
- * fails. Increments *@done for each VM before that one, even if the VM mapped @mem already. Then,
- * even if a VM has failed, write the entries of all new mappings. If the entries cannot be written,
- * remove the new mappings, and set *@done back. The caller holds the reservation and has validated
- * the BO.
+ * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, and stop if a VM fails. Sets
+ * *@done to the index of the VM that failed, or to @n. (A VM that maps @mem already does not fail.)
+ * Then, even after a failure, writes the entries of all new mappings. If the entries cannot be
+ * written, removes the new mappings, and gives *@done its original value. The caller holds the
+ * reservation and has validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)

@@ -107,9 +107,11 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
  * kfd_userptr_place() - bind the pages that kfd_userptr_prepare() found, or unbind the BO
  * @mem: user pointer
  *
+ * Unbinds the BO if there was no memory at its address (kgd_mem.invalid).
+ *
  * Context: the BO's reservation is held.
  *
- * Return: 0; -EAGAIN if there are no pages to bind, so that the caller must call
+ * Return: 0; -EAGAIN if another thread has taken or unbound the pages, so that the caller must call
  * kfd_userptr_prepare() again; -ENOMEM if memory is short; -ERESTARTSYS if a signal ends a wait;
  * -EIO if the device cannot address the pages.
  */

@@ -62,9 +62,9 @@ struct vgpu_vm;
  * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may run.
  *           Protected by kfd_process.queue_lock
  * @flags: bits KFD_PDD_*, accessed by atomic bit operations
- * @lost_reported: true if the last recovery found that the page tables in @vm were lost with VRAM.
- *                 If so, that recovery or an earlier one has reported this loss to the process. Set
- *                 by each recovery; used by recovery only
+ * @lost_reported: the loss of the page tables in @vm (with VRAM) was reported to the process, so
+ *                 the next recovery does not report it again. Each recovery sets this member to
+ *                 whether the page tables are lost; used by recovery only
  * @dbg: exceptions of the process on the GPU, for a debugger; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
  * @tba_addr: address of the trap handler; protected by kfd_process.mutex

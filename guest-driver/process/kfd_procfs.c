@@ -22,7 +22,7 @@
  * struct kfd_procfs_vram_file - file "vram_<gpu id>" of a process
  * @pdd: state of the process on the GPU
  * @attr: attribute, which refers to @name
- * @name: memory of the file's name
+ * @name: name of the file
  */
 struct kfd_procfs_vram_file {
 	struct kfd_process_device *pdd;

@@ -48,7 +48,7 @@
  */
 #define KFD_FAILS_MAX		8u
 
-/* @took, which is the length of a restore or a multiple of it, and the result are in jiffies. */
+/* Returns for how long BOs are spared after a restore. @took and the result are in jiffies. */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),

@@ -17,11 +17,11 @@ enum kfd_timeslice_state {
  * @state: state of the queues
  * @fails: number of consecutive restores that failed
  * @start: time in jiffies when the last restore began
- * @active_until: time in jiffies up to which evictions from VRAM for an allocation spare the BOs,
- *                unless the allocation is for the restore of another process
- * @slice_until: time in jiffies up to which all other evictions spare the BOs: evictions from VRAM
- *               for the restore of another process, evictions from GTT, and swap-outs. Used in
- *               state KFD_TIMESLICE_ON
+ * @active_until: time in jiffies. Until then, allocations do not evict the BOs from VRAM. (For
+ *                allocations by the restore of another process, see @slice_until)
+ * @slice_until: time in jiffies, used in state KFD_TIMESLICE_ON. Until then, the restore of another
+ *               process does not evict the BOs from VRAM, and the BOs are neither evicted from GTT
+ *               nor swapped out
  *
  * Written under kfd_process.mutex, except in kfd_timeslice_off(), whose caller holds
  * kfd_process.queue_lock. Eviction decisions read the members without a lock, and may use old

@@ -256,10 +256,12 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 /*
  * Reset the device and restart its engines. If the reset fails, give the engines up
  * (vgpu_sdma_give_up()). @parked is a mask with VGPU_RECOVER_ENGINE() of each engine that is
- * already parked. @dead is an array with a bitmap of user queues for each engine. On entry, the
- * bitmap of a parked engine has the queues that must not run again (vgpu_sdma_park()). The function
- * parks the other engines, which sets their bitmaps. If the reset succeeds, each bitmap has on
- * return the queues that were stopped for good (vgpu_sdma_unpark()).
+ * already parked. @dead is an array with a bitmap of user queues for each engine:
+ *
+ * - On entry, the bitmap of each engine in @parked has the queues that must not run again
+ *   (vgpu_sdma_park()). The other bitmaps are not used.
+ * - On return after a successful reset, each bitmap has the queues that were stopped for good
+ *   (vgpu_sdma_unpark()).
  */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)

@@ -194,7 +194,7 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 		KFD_IOCTL_SVM_ATTR_CLR_FLAGS, ~s->flags };
 	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 		KFD_IOCTL_SVM_ATTR_GRANULARITY, s->granularity };
-	/* Repeat the last prefetch, as amdkfd does. */
+	/* Setting this attribute repeats the last prefetch of the range. amdkfd does so, too. */
 	if (s->prefetch_loc != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
 		attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 			KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, s->prefetch_loc };

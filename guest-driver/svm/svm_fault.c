@@ -27,11 +27,11 @@
  * - or earlier by svm_cam_work() (svm_fault_cam.c), if all slots are taken and the process has had
  *   no fault acknowledged for 250 ms (SVM_CAM_STALL_MS)
  *
- * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault wakes
- * all these queues, because the TLB invalidation makes engines walk the page tables again. The
- * queues finish, the process unmaps the memory, and only then the worker handles the second fault,
- * which is stale. So a fault is denied only if it is newer than the last removal of access
- * (svm_gpu.unmap_ts). PASIDs are reused: faults older than the process are dropped.
+ * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault also
+ * maps the neighbouring pages, and its TLB invalidation makes all these queues go on. The queues
+ * may finish, and the process may unmap the memory, before the worker handles the second fault.
+ * This fault is then stale. So a fault is denied only if it is newer than the last removal of
+ * access (svm_gpu.unmap_ts). PASIDs are reused: faults older than the process are dropped.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -112,7 +112,8 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 /*
  * Find or create the range of a fault. On success, returns the range with svm_lock() held. On
  * failure, returns with no lock held: ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE) if the access is
- * not allowed, or ERR_PTR(-ENOMEM).
+ * not allowed, or ERR_PTR(-ENOMEM). If a munmap() has removed the VMA, returns only after this
+ * munmap() has set svm_gpu.unmap_ts: svm_fault_judge() would otherwise deny a stale fault.
  */
 static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 					     const struct svm_fault *f,

@@ -82,9 +82,9 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 
 /*
  * Return a fault queue that owns slots and has stalled, or NULL. Takes a reference to the process
- * of the fault queue; the caller drops this reference. The process is still alive here: while the
- * fault queue owns slots, first the interrupt handler has a reference of its own, then the work
- * item of the fault queue, as long as it is queued or running.
+ * of the fault queue; the caller drops this reference. The process is still alive here, because
+ * there is another reference while the fault queue owns slots: svm_fault_irq() holds it until it
+ * has queued the queue's work item, then the work item holds it until the end of the run.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {
@@ -121,10 +121,10 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
 		/*
-		 * If the slot's fault is queued, drop the fault. If the fault is being served,
-		 * record that its slot was acknowledged. Both may have to be done, for two faults:
-		 * a reset or a ring overflow freed the slot while the older fault was being served.
-		 * Then the newer fault got the slot, and was queued.
+		 * Drop the queued fault that has this slot, if any. If the fault that is being
+		 * served has this slot, record that the slot was acknowledged. These may be two
+		 * different faults: if a reset or a ring overflow freed the slot while a fault was
+		 * being served, a newer fault got the same slot, and was queued.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
@@ -152,12 +152,12 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * This eviction stays in effect if svm_cam_resume() will undo it. In two cases, undo the
-	 * eviction at the end of this function instead:
-	 * - @q owns no slot any more: the worker has handled all faults of @q. It might not run
+	 * Usually svm_cam_resume() undoes this eviction. In two cases it would not, so the end of
+	 * this function undoes the eviction:
+	 * - @q owned no slot any more: the worker has handled all faults of @q, and might not run
 	 *   again to call svm_cam_resume().
-	 * - @q->off is set: an earlier eviction is still in effect, and svm_cam_resume() undoes
-	 *   only that one.
+	 * - @q->off is set already, by an earlier call: svm_cam_resume() will undo only one
+	 *   eviction, the earlier one.
 	 */
 	stays = slots && !q->off;
 	if (stays)

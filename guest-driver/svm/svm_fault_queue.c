@@ -133,8 +133,9 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 	p = kfd_lookup_process_by_pasid(f.pasid);
 	q = svm_fault_queue_of(node, p);
 	/*
-	 * If this call queues the work item of a process, the work item takes over the reference.
-	 * The work item of svm_node.faults (no @svms) takes none.
+	 * If this call queues the work item of a process, the work item takes over the reference to
+	 * the process. The work item of svm_node.faults belongs to no process (q->svms is NULL) and
+	 * holds no reference, so drop the reference here.
 	 */
 	if (svm_fault_add(q, &f) && queue_work(q->wq, &q->work) && q->svms)
 		return;

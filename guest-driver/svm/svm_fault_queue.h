@@ -30,8 +30,8 @@ struct svm_range_list;
  * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free. Retry
  *           faults are stored in svm_node.slots
  * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL
- * @since: time in jiffies since which the queue owns CAM slots without an acknowledgment, see
- *         SVM_CAM_STALL_MS
+ * @since: time in jiffies when the last fault of the queue was acknowledged or, if that was later,
+ *         when the queue began to own CAM slots; see SVM_CAM_STALL_MS
  * @off: svm_cam_work() has taken the process's user queues off the GPU; the current run of @work,
  *       or the next one, puts these queues back on the GPU at the end of the run
  * @work: serves the faults; holds a reference to the process while queued or running

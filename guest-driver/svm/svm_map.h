@@ -89,8 +89,8 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
  * Set the slots of @iv to @addrs. If a slot has an old address, first unmap the page of that
- * address from DMA; the GPU does not use that page any more. The caller has reserved the chunks and
- * holds the range's lock.
+ * address from DMA. The caller has replaced the GPU's entries of @iv, so that the GPU does not use
+ * the old pages any more. The caller has reserved the chunks and holds the range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);

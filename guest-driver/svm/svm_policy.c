@@ -29,9 +29,10 @@
  *			page away. For SVM_RECENT_NS after the migration, no fault migrates the
  *			page to VRAM of GPU A again; faults are handled as with in_place. (Only
  *			the last SVM_PULLS migrations to each GPU are remembered)
- *	full VRAM	If a fault would evict other memory, the next such fault migrates
- *			nothing: it maps its page in place, and this page does not fault again.
- *			So in the end all pages that are needed at the same time are mapped
+ *	full VRAM	Of a process's faults for which a GPU's VRAM has no room, only every
+ *			second one evicts other memory. The others map their pages in place,
+ *			and these pages do not fault again. So in the end all pages that are
+ *			needed at the same time are mapped
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -112,10 +113,10 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if pages of the range may be placed in VRAM of GPU index @home: if every GPU for
- * which the driver maps the range without a fault reaches this VRAM. These are the GPUs with
- * ACCESS_IN_PLACE and, if svm_range_stays_mapped(), those with plain ACCESS. (For a GPU that does
- * not reach the VRAM, the mapping would migrate the pages to system memory again.)
+ * Return true if pages of the range may be placed in VRAM of GPU index @home. The driver maps the
+ * range without a fault for the GPUs with ACCESS_IN_PLACE and, if svm_range_stays_mapped(), for
+ * those with plain ACCESS. All these GPUs must reach the VRAM. (For a GPU that does not reach the
+ * VRAM, the mapping would migrate the pages to system memory again.)
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
@@ -138,13 +139,14 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * The current fault may take @page away from a GPU that has pulled the page to its VRAM recently.
- * Mark such pulls (struct svm_pull) as contested:
+ * If the current fault takes @page away from a GPU that has pulled the page to its VRAM recently,
+ * mark this pull (struct svm_pull) as contested. Which GPUs lose the page depends on @in_place:
  *
- * - If @in_place is false, the page migrates to VRAM of GPU index @gpu. All other GPUs lose it.
- * - If @in_place is true and @gpu reaches the page, no GPU loses it.
- * - If @in_place is true and the page is in VRAM that @gpu does not reach, the page migrates to
- *   system memory. The GPU with that VRAM loses it.
+ * - If @in_place is false, the page migrates to VRAM of GPU index @gpu. All other GPUs lose the
+ *   page.
+ * - If @in_place is true, and the page is in VRAM that @gpu does not reach, the page migrates to
+ *   system memory. The GPU with that VRAM loses the page.
+ * - If @in_place is true, and @gpu reaches the page, no GPU loses the page.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)

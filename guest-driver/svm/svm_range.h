@@ -93,7 +93,9 @@ struct svm_gpu {
  * @evicted_ranges: number of calls of svm_evict_queues() since @restore_work last put the queues
  *                  back; 0 if the queues are not evicted; written under @evict_lock
  * @cleared: a notifier has reported MMU_NOTIFY_CLEAR since svm_fault_judge() last reset this flag.
- *           The event may be the truncation of a file. Written without a lock
+ *           The event may be the truncation of a file, which makes earlier faults stale. So
+ *           svm_fault_judge() updates svm_gpu.unmap_ts before it denies a fault. Written without a
+ *           lock
  * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
  *                    ends or loses a GPU
  * @restore_work: maps invalidated ranges again and puts the queues back on the hardware

@@ -55,8 +55,10 @@ void svm_vram_lost(struct kfd_process *p)
 /**
  * svm_resume() - ignore faults that a GPU raised before the system slept
  * @p: process
- * @vdev: device; its clock may have restarted, and unmap_ts from before the sleep could then be
- *        later than new faults
+ * @vdev: device
+ *
+ * Replaces the times in struct svm_gpu by the present time of the GPU clock. If the clock has
+ * restarted, the old times could be later than new faults, which would then be ignored, too.
  *
  * Context: process context.
  */

@@ -21,9 +21,10 @@
  * Changes of a table do not read entries. Instead, each table has a bitmap (valid) of the entries
  * that are neither zero nor pointers. Such an entry maps memory (VGPU_PTE_VALID), or denies access
  * (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT alone, for a page that reads as zeros and drops writes.
- * After an entry of any of the three kinds was overwritten, the driver flushes the TLB. (Entries
- * that deny access need no flush, because the TLB does not hold them: docs/hardware.md.) The PTB of
- * a leaf has no bits set and contains only zeros.
+ * After an entry with a bit in the bitmap was overwritten, the driver flushes the TLB. The flush is
+ * unnecessary if the entry denied access, because the TLB does not hold such entries
+ * (docs/hardware.md). But the bitmap does not tell the three kinds apart. The PTB of a leaf has no
+ * bits set and contains only zeros.
  *
  * The fragment field of an entry is the log2 of the size of an aligned block of pages that are
  * mapped to contiguous memory with the same flags: the TLB may hold one translation for the whole

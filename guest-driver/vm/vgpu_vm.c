@@ -284,8 +284,8 @@ void vgpu_vm_lock_pt(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_lock_pt);
 
 /**
- * vgpu_vm_unlock_pt() - drop pt_lock, which vgpu_vm_lock_pt() has taken
- * @vm: address space
+ * vgpu_vm_unlock_pt() - let other threads and MMU notifiers change entries again
+ * @vm: address space, pt_lock held
  */
 void vgpu_vm_unlock_pt(struct vgpu_vm *vm)
 {

@@ -40,7 +40,7 @@ struct vgpu_device;
 struct vgpu_vm {
 	struct vgpu_device *vdev;
 	struct mutex va_lock;		/* protects mappings that GEM_VA makes */
-	struct mutex push_lock;		/* no entry becomes stale while a job is pushed */
+	struct mutex push_lock;		/* protects increments of vgpu_vm_state.stale */
 	struct dma_resv *jobs;
 	u8 vmid;
 	bool vmid_reserved;

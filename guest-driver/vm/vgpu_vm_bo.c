@@ -2,10 +2,10 @@
 /*
  * Maps BOs in address spaces, and updates the entries of the mappings when a BO moves.
  *
- * When TTM is about to move a BO that has no users, the entries of the BO's mappings are cleared
- * (vgpu_vm_bo_move_notify()). If the BO has users, the entries become stale (see below). Before
- * queues or jobs run again, entries for the new place are written (vgpu_vm_bo_update(),
- * vgpu_vm_update_moved()). Entries are cleared and written under the BO's reservation.
+ * When TTM is about to move a BO, the entries of the BO's mappings are cleared
+ * (vgpu_vm_bo_move_notify()), or become stale (see below). Before queues or jobs run again, entries
+ * for the new place are written (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Entries are cleared
+ * and written under the BO's reservation.
  *
  * The MMU notifier of a user pointer clears entries, too, and must not wait for reservations. So
  * entries of a user pointer are written under vgpu_userptr_lock(), which the notifier waits for.
@@ -13,11 +13,11 @@
  * DOC: stale entries
  *
  * Users of a BO are jobs, and queues of KFD. While a BO has users, the entries that these users
- * need cannot be cleared. mm/ need not wait for the users before a move: it may queue the move,
- * which then runs after the users (vgpu_vm_bo_move_later()). In this case the entries become stale:
- * they translate to the old memory. Stale entries are cleared or written again before the next work
- * in the address space starts. The old memory stays allocated until the move is done. After the
- * move neither queues nor jobs access the old memory through stale entries:
+ * need cannot be cleared. To move such a BO, mm/ either waits for the users first, or queues the
+ * move, which then runs after the users (vgpu_vm_bo_move_later()). When mm/ queues the move, the
+ * entries become stale: they translate to the old memory. Stale entries are cleared or written
+ * again before the next work in the address space starts. The old memory stays allocated until the
+ * move is done. After the move neither queues nor jobs access the old memory through stale entries:
  *
  *	queues	Queues run only while the eviction fence of the process has not
  *		signalled. This fence is in the BO's reservation, and the queued
@@ -47,8 +47,8 @@
 #include "vgpu_vm_trace.h"
 
 /*
- * Limit of the fragments in a PTB: 2 MiB, as log2 of pages. No fragment in a PTB reaches this
- * limit, because an aligned block of 2 MiB is written as one PDB0 leaf.
+ * Argument @max_frag of vgpu_pt_write(): 2 MiB, as log2 of pages. This value limits no fragment:
+ * all fragments in a PTB are smaller, because an aligned block of 2 MiB is written as a PDB0 leaf.
  */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
@@ -445,8 +445,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @offset: first byte to map, counted from the start of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: if @bo belongs to another GPU than @vm, and may be mapped while in VRAM or a BAR: result
- *        of vgpu_peer_find(). Otherwise VGPU_PEER_NONE
+ * @peer: how the GPU of @vm reaches the memory of @bo, if this memory may be VRAM or a BAR of
+ *        another GPU (vgpu_peer_find()). VGPU_PEER_NONE for all other BOs
  * @out: receives the mapping; vgpu_vm_bo_update() writes its entries
  *
  * Return: 0, -EINVAL for addresses that are invalid or in use, -ENOMEM.
@@ -512,10 +512,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * pages
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
- * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation or, for a
- * user pointer of KFD, has let KFD take the process's queues off the hardware. On return the GPU
- * does not reach the pages. The function does not mark the mappings as moved. Before new entries
- * are written, mm/ moves the BO; for this move, vgpu_vm_bo_move_notify() marks the mappings.
+ * Called by mm/ after the use of the pages has stopped: mm/ has waited for all fences in the BO's
+ * reservation or, for a user pointer of KFD, has let KFD take the process's queues off the
+ * hardware. On return the GPU does not reach the pages. The mappings are not marked as moved here.
+ * vgpu_vm_bo_move_notify() marks them later, when mm/ moves the BO to bind new pages.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {

@@ -112,9 +112,9 @@ struct vgpu_vm_state {
  *        Does not change if an XGMI link goes down: accesses then fault
  * @moved: true if the entries have to be written, because the mapping is new, the BO has moved, or
  *         VRAM was lost with the tables. While @moved is true, the entries map no memory, unless
- *         @stale is set. If false, the entries have been written. But an MMU notifier may have
- *         cleared the entries of a user pointer since then: @moved stays false until mm/ moves the
- *         BO to bind new pages. Protected by the BO's reservation
+ *         @stale is true. If @moved is false, the entries have been written. Exception: after an
+ *         MMU notifier has cleared the entries of a user pointer, @moved stays false until mm/
+ *         moves the BO to bind new pages. Protected by the BO's reservation
  * @stale: true if the entries translate to the BO's previous memory, which users of the BO may
  *         still access (docs/driver.md, "Life of a move"). Protected by the BO's reservation
  */

@@ -9,9 +9,10 @@
  * for all removed tables, their pieces become free. If a BO of the pool then has only free pieces,
  * the worker frees the BO.
  *
- * An empty table is kept if a mapping (vgpu_vm_state.bos) has pages in the table's range, since the
- * entries of a mapping are written without allocating tables. While any table is reserved
- * (vgpu_vm_reserve_tables()), no table is removed.
+ * A mapping (vgpu_vm_state.bos) may have no entries for some time, for example after its BO moved.
+ * Later its entries are written without allocating tables. So an empty table is kept if a mapping
+ * has pages in the table's range. While any table is reserved (vgpu_vm_reserve_tables()), no table
+ * is removed.
  */
 #include <drm/drm_drv.h>
 
@@ -36,7 +37,8 @@ static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
  * vgpu_vm_trim() - free empty tables
  * @vm: address space, alloc_lock held
  *
- * Does nothing while tables are reserved.
+ * Does nothing between vgpu_vm_reserve_tables() and vgpu_vm_unreserve_tables(), or if the device is
+ * unplugged.
  *
  * Context: takes pt_lock.
  */

@@ -267,7 +267,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * The pages were cleared above, before the unlock. After it, a fault or SET_ATTR may create
+	 * The pages were cleared above. Once alloc_lock is dropped, a fault or SET_ATTR may create
 	 * an SVM range at these pages (vgpu_vm_va_busy()) and write the entries of this range.
 	 * Clearing the pages later would remove the entries of the SVM range.
 	 */
@@ -405,8 +405,9 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
 	/*
-	 * Jobs in flight must not read memory that is still to be cleared or copied. So, unless
-	 * @idle is set, write the entries only after the BO's moves and clears.
+	 * Jobs in flight must not read memory that is still to be cleared or copied. So if there
+	 * may be such jobs (@idle is false), write the entries only after the BO's moves and
+	 * clears. Later jobs wait for the moves and clears (vgpu_vm_last_update()).
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))

@@ -13,12 +13,12 @@
  * full and when entries are published. vgpu_vm_publish() waits for the job; vgpu_vm_publish_later()
  * returns the job's fence. The jobs run in order on a ring of the kernel.
  *
- * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap, and a
- * notifier must not need memory. Before the CPU writes, it submits the unfinished job and waits for
- * it. This wait is bounded, because a submitted job needs neither memory nor locks to signal its
- * fence. The submission allocates the fence, with pt_lock held. This allocation must not reclaim
- * memory, because reclaim may wait for MMU notifiers, which take pt_lock. If there is no memory for
- * the fence, the CPU executes the packets.
+ * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap, and must
+ * succeed without free memory. Before the CPU writes, it submits the unfinished job and waits for
+ * it. The submission allocates a fence. If there is no memory for the fence, the CPU executes the
+ * packets instead. The allocation must not reclaim memory, because pt_lock is held, and reclaim may
+ * wait for MMU notifiers, which take pt_lock. The wait is bounded, because a submitted job needs
+ * neither memory nor locks to signal its fence.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -226,11 +226,11 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * uses SDMA
  * @vm: address space, pt_lock held
  *
- * If the address space uses SDMA, writes of entries add packets for SDMA from this call until
- * vgpu_vm_publish(), or until the caller clears vgpu_vm_state.by_sdma. The device may use the
- * previous entries until vgpu_vm_publish() has returned. The caller writes only entries that map
- * memory, because the CPU must write all entries that unmap memory (see "two writers" at the top of
- * this file).
+ * If the address space uses SDMA, each following change of entries is added to vgpu_vm_state.job as
+ * packets. This ends with vgpu_vm_publish(), or when the caller clears vgpu_vm_state.by_sdma. The
+ * device may use the previous entries until vgpu_vm_publish() has returned. The caller writes only
+ * entries that map memory, because the CPU must write all entries that unmap memory (see "two
+ * writers" at the top of this file).
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {
@@ -279,8 +279,8 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 
 	/*
 	 * If the device was unplugged after the caller changed entries, the TLB may still hold old
-	 * translations. In this case no flush is needed, because vgpu_vm_enter() has waited for the
-	 * jobs that may use these translations.
+	 * translations. No flush is needed: vgpu_vm_enter() returns false only after the jobs that
+	 * may use these translations have ended.
 	 */
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
@@ -292,13 +292,15 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_publish_unlocked);
 
 /**
- * vgpu_vm_publish_later() - publish entries, for jobs that depend on the returned fence
+ * vgpu_vm_publish_later() - publish entries, and return a fence instead of waiting for SDMA
  * @vm: address space
  *
- * Context: takes pt_lock.
+ * Jobs that use the entries must depend on the fence.
  *
- * Return: a reference to a fence after which all entries are effective, or NULL
- * if they are effective already.
+ * Context: takes pt_lock; sleeps.
+ *
+ * Return: a reference to a fence after which the device uses all entries written so far, or NULL
+ * if the device uses them already.
  */
 struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 {

@@ -84,7 +84,7 @@
 #define VGPU_WALKER_RANGE		1	/* address is not in START to END of the context */
 #define VGPU_WALKER_PDE			2	/* a directory entry is invalid or malformed */
 #define VGPU_WALKER_TRANSLATE_FURTHER	3	/* not reported by the model */
-/* The address of the page, or of the PTB with its PTE, leads to no memory. */
+/* No memory at the address of the page or of its PTB (last-level table). */
 #define VGPU_WALKER_NACK		4
 
 /* Values of PERMISSION: the bit that the page-table entry lacks. */

@@ -22,8 +22,8 @@
 #define MM_INDEX_HI			0x0006
 
 /*
- * Access to registers by registers: DATA2 is the register at byte offset INDEX2
- * of BAR 5.
+ * Indirect access to registers: an access to DATA2 accesses the register at
+ * byte offset INDEX2 of BAR 5.
  */
 #define PCIE_INDEX2			0x000e
 #define PCIE_DATA2			0x000f

@@ -63,16 +63,18 @@
 #define PM4_SRC_IMMEDIATE		5
 #define PM4_SRC_CLOCK			9
 
-/* WAIT_REG_MEM: header, control, address, reference, mask, interval. */
+/*
+ * WAIT_REG_MEM: header, control, address, reference, mask, interval.
+ * Values 0 to 6 of FUNCTION: always, <, <=, ==, !=, >=, >.
+ */
 #define PM4_WAIT_DW1__FUNCTION		0x00000007u
 #define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
 /*
- * Values of OPERATION. 0: poll memory, or the register whose dword offset in
- * BAR 5 is in DW2. 1: write the reference to this register, then poll the
- * register whose dword offset is in DW3.
+ * Values of OPERATION. 0: poll memory or register DW2. 1: write the reference
+ * to register DW2, then poll register DW3. DW2 and DW3 give a register as dword
+ * offset in BAR 5.
  */
 #define PM4_WAIT_DW1__OPERATION		0x000000c0u
-/* Values 0 to 6 of FUNCTION: always, <, <=, ==, !=, >=, >. */
 
 /* INDIRECT_BUFFER: header, base, control. */
 #define PM4_IB_DW1__BASE_LO		0xfffffffcu

@@ -80,8 +80,9 @@
 #define SDMA_COPY_RECT_SRC_DW		1
 #define SDMA_COPY_RECT_DST_DW		6
 /*
- * Fields of the dwords that the layout above names as follows. XY: "x, y". Z:
- * "z, pitch" or "z". SLICE: "slice pitch".
+ * Fields in the layout above. SDMA_COPY_RECT_XY: dword "x, y".
+ * SDMA_COPY_RECT_Z: dword "z, pitch" or "z". SDMA_COPY_RECT_SLICE: dword "slice
+ * pitch".
  */
 #define SDMA_COPY_RECT_XY__X		0x00003fffu
 #define SDMA_COPY_RECT_XY__Y		0x3fff0000u
@@ -173,7 +174,7 @@
 /* CONST_FILL: header, dst lo/hi, data, bytes - 1. */
 #define SDMA_CONST_FILL_DWORDS		5
 #define SDMA_CONST_FILL__SIZE		0xc0000000u	/* 0 byte, 1 word, 2 dword */
-#define SDMA_CONST_FILL_DW4__COUNT	0x3fffffffu	/* bytes - 1 */
+#define SDMA_CONST_FILL_DW4__COUNT	0x3fffffffu
 
 /*
  * PTEPDE GEN: header, dst lo/hi, flags lo/hi, first address lo/hi, increment

@@ -50,7 +50,7 @@ typedef struct VGPUBlock {
     uint32_t base;              /* dword offset in BAR 5 */
     uint32_t span;              /* dwords of one instance */
     unsigned count;             /* instances */
-    /* Number of the first instance, as passed to the callbacks in @inst. */
+    /* For instance i, counted from 0, the callbacks get @first + i as @inst. */
     unsigned first;
     const VGPUReg *regs;        /* table of @span registers */
     /*
@@ -170,7 +170,8 @@ bool vgpu_reg_warn_once(VGPUState *s, uint32_t reg);
  * vgpu_reg_reset: set all stored registers to their reset values
  * @s: device
  *
- * Context: the caller holds the BQL and the workers of all clients.
+ * Context: BQL held, between vgpu_cp_hold() and vgpu_cp_release(), and between
+ * vgpu_sdma_hold() and vgpu_sdma_release().
  */
 void vgpu_reg_reset(VGPUState *s);
 

@@ -18,12 +18,13 @@
  *
  * Each SDMA engine has a thread, and the MECs share one (queue/scheduler.h).
  * These threads never take the BQL, so that a holder of the BQL may wait for
- * them. They leave work that needs the BQL to bottom halves: one sends MSIs,
- * another one calls the IOMMU (queue/iommu-requests.c), and one of each worker
- * writes registers (queue/scheduler.c). Engines access no registers of other
- * devices, which would need the BQL, too (memory/phys.c). A thread executes
- * packets with no lock held. Meanwhile worker->current is the queue of the
- * packet, and no other thread accesses VGPUQueue.exec of that queue.
+ * them. Bottom halves do the work that needs the BQL: one bottom half sends
+ * MSIs, another one calls the IOMMU (queue/iommu-requests.c), and each worker
+ * has a bottom half that writes registers (queue/scheduler.c). Engines access
+ * no registers of other devices, which would need the BQL, too (memory/phys.c).
+ * A thread executes packets with no lock held. Meanwhile worker->current is the
+ * queue of the packet, and no other thread accesses VGPUQueue.exec of that
+ * queue.
  *
  * Registers that only store a value are written under the BQL and read by any
  * thread, with qatomic_read(): see vgpu_hub_reg(). Workers' threads also write
@@ -41,9 +42,8 @@
  *   client applies new entries of the log to its TLB before it uses
  *   translations again.
  * - Acknowledge: each client has a counter VGPUTlb.access, which is odd while
- *   the client uses translations. At the start of an invalidation, some of
- *   these counters may be odd. When all of these have changed, the invalidation
- *   is acknowledged.
+ *   the client uses translations. An invalidation is acknowledged when each
+ *   counter that was odd at the start of the invalidation has changed.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H

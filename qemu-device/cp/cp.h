@@ -78,7 +78,7 @@ void vgpu_cp_destroy(VGPUState *s);
  *
  * vgpu_reg_reset() resets the other registers of the CP.
  *
- * Context: the caller holds the BQL and the CP's worker.
+ * Context: BQL held, between vgpu_cp_hold() and vgpu_cp_release().
  */
 void vgpu_cp_reset(VGPUState *s);
 

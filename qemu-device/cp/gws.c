@@ -72,10 +72,10 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Return true if any GWS state must be saved. A test of gws_mask alone is not
- * enough, because a process keeps its resources when SET_RESOURCES removes them
- * from the mask. A test of the registers alone is not enough: if a process has
- * all 64 resources, its register has the reset value (base 0, size 64).
+ * Return true if any GWS state must be saved. Test hws.gws, too, because the
+ * other tests can miss a process with all 64 resources. The process's register
+ * in gws_vmid has the reset value (base 0, size 64), and gws_mask may be 0: a
+ * process keeps its resources when SET_RESOURCES removes them from gws_mask.
  */
 static bool gws_needed(void *opaque)
 {

@@ -85,9 +85,9 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 }
 
 /*
- * End the run list if @q submitted it. The scheduler is itself a queue of the
- * worker (cp->hws.queue). While the scheduler is the worker's current queue,
- * only the worker's thread may call this function.
+ * End the run list if @q submitted it. This changes the scheduler's queue,
+ * cp->hws.queue. While this queue is the worker's current queue, only the
+ * worker's thread may call this function.
  */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {

@@ -4,15 +4,16 @@
  * the list assign VMIDs to processes and map their queues. A slice is a part of
  * the list. The queues of a slice are mapped at the same time.
  *
- *                          queues unmapped
- *   RUN_LIST ------> SAVE ----------------> MAP
- *                     ^                      |
- *       end of slice  |                      |  if no VMID, HQD or other
- *                     |                      v  resource is free, or at list
- *                     end +-------------------- RUN
+ *                  queues unmapped          slice complete
+ *   RUN_LIST ----> SAVE -----------> MAP -----------> RUN
+ *                   ^                                  |
+ *                   +----------------------------------+
+ *                               end of slice
  *
- * A slice has no time limit if no packets are left for another slice: the list
- * ends, or chains back to the start of this slice.
+ * A slice is complete in these cases:
+ * - A VMID, HQD or other resource that the next packet needs is not free.
+ * - No packets are left for another slice: the list ends, or chains back to the
+ *   start of this slice. Then the slice has no time limit.
  *
  * The list stays in memory, where the driver may change it. Therefore the
  * scheduler copies the next packet from memory, and executes the copy.

@@ -118,10 +118,12 @@ typedef struct CpHws {
     bool starved;
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
     /*
-     * Value of @list at the start of this slice. If @list has this value at the
-     * end of CP_HWS_MAP, either the slice has gone once round the list (a chain
-     * packet leads back to the start), or not even the first packet of the
-     * slice got the resources (VMID, HQD, ...) that it needs.
+     * Value of @list at the start of this slice. Phase CP_HWS_MAP compares
+     * @list with it:
+     * - If @list has moved, and a chain packet leads back to this position, no
+     *   packets are left for another slice.
+     * - If @list has not moved when the slice starts to run, the run list
+     *   stalls: see @starved.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
@@ -130,11 +132,11 @@ typedef struct CpHws {
     /* Mask of the GWS resources that are allocated to each VMID's process. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * The scheduler as a queue of the worker. The queue's exec fetches packets
-     * of the list. exec.ib[0] has the position in the list, and starts as a
-     * copy of @list. The queue waits for the IOMMU and for the end of the
-     * slice. Before the unmap of an SDMA queue, the scheduler waits until the
-     * SDMA queue is not in use.
+     * The queue as which the worker executes the scheduler. Before each packet
+     * of the run list, exec.ib[0] is set to a copy of @list. The queue can wait
+     * - for the IOMMU's translation of an address
+     * - for the end of the slice, if the slice has a time limit
+     * - until an SDMA queue that the scheduler unmaps is not in use
      */
     VGPUQueue queue;
 } CpHws;

@@ -180,7 +180,10 @@ static int slice_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* The time in QEMU_CLOCK_VIRTUAL at which the running slice ends. */
+/*
+ * While a slice with a time limit runs, the scheduler's queue is stalled.
+ * stall.until is the end of the slice (ns, QEMU_CLOCK_VIRTUAL).
+ */
 static const VMStateDescription vmstate_cp_slice = {
     .name = "vgpu-kfd/cp/slice",
     .version_id = 1,

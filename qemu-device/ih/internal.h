@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: declarations shared by the files of ih/. */
+/*
+ * vgpu-kfd: state of the interrupt handler: rings, retry CAM, and interrupt
+ * entries that are deferred or delayed. Private to ih/.
+ */
 #ifndef HW_MISC_VGPU_KFD_IH_INTERNAL_H
 #define HW_MISC_VGPU_KFD_IH_INTERNAL_H
 

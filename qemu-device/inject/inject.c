@@ -89,9 +89,9 @@ static bool inject_is_active(const VGPUInjection *i)
 }
 
 /*
- * The caller of a static function of this file that accesses a VGPUInjection
- * holds s->inject->lock. Exception: vgpu_inject_destroy() calls
- * inject_remove_one() without the lock.
+ * s->inject->lock guards the injections of the list. The static functions that
+ * access injections expect that the caller holds this lock. Exception:
+ * vgpu_inject_destroy() calls inject_remove_one() without the lock.
  */
 
 /* Update the masks of kinds that may fire and of links that are down. */

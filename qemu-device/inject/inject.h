@@ -152,7 +152,7 @@ void vgpu_inject_init(VGPUState *s);
  * vgpu_inject_destroy: remove all injections and destroy the lock
  * @s: device
  *
- * Context: BQL held, after the last occasion.
+ * Context: BQL held. No other thread uses the injector any more.
  */
 void vgpu_inject_destroy(VGPUState *s);
 
@@ -248,8 +248,9 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * Return:
  * - 0 if an injection takes effect at the first byte: this byte is poisoned.
  * - @len if no byte is poisoned.
- * - Otherwise the number of bytes before the first byte at which an injection
- *   may take effect. To read on, call the function again for that byte.
+ * - Otherwise the number of bytes at the start that are not poisoned. An
+ *   injection may poison the byte after them: to read this byte, call the
+ *   function again, with this byte as the first one.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);

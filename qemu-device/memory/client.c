@@ -65,8 +65,8 @@ void vgpu_clients_drain(VGPUState *s)
         VGPUClient *c = s->memory->clients[i];
 
         /*
-         * drain() interrupts the client's time slice, so skip clients without
-         * an access in progress.
+         * Skip clients without an access in progress: there is nothing to wait
+         * for, and drain() would delay the client's time slice.
          */
         if (c && (qatomic_load_acquire(&c->tlb->access) & 1)) {
             c->ops->drain(c);

@@ -24,12 +24,13 @@ typedef struct VGPUTlb VGPUTlb;
 /* Operations that wake the thread of a client, or wait for the thread. */
 typedef struct VGPUClientOps {
     /*
-     * Wake queues that stalled on a retry fault in a VMID of mask @vmids: the
-     * queues that wait for CAM slot @slot (-1: for any CAM slot), and all
-     * queues that wait without a CAM slot. Exception: with @slot >= 0, a queue
-     * that waits for @slot does not wake if vgpu_fault_pending() returns true:
-     * the queue has meanwhile stalled on a newer fault, which uses the same
-     * slot. The caller holds no lock of the device.
+     * Wake these queues that stalled on a retry fault in a VMID of mask @vmids:
+     * - all queues that wait without a CAM slot
+     * - if @slot is -1: all queues that wait with a CAM slot
+     * - if @slot is not negative: queues that wait with CAM slot @slot, unless
+     *   vgpu_fault_pending() returns true. In that case, the queue has
+     *   meanwhile stalled on a newer fault, which uses the same slot.
+     * The caller holds no lock of the device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*

@@ -45,7 +45,7 @@ uint32_t vgpu_fault_interrupt_bit(uint16_t fault)
 
 uint32_t vgpu_fault_redirect_bit(uint16_t fault)
 {
-    /* For each class, the redirect bit is the bit above the interrupt bit. */
+    /* In VM_CONTEXT_CNTL, X_DEFAULT is the bit above X_INTERRUPT. */
     return vgpu_fault_interrupt_bit(fault) << 1;
 }
 

@@ -13,7 +13,7 @@
 
 /* Number of entries in the log VGPUHub.ranges; a power of two. */
 #define VGPU_RANGE_LOG          64
-/* Number of VGPUWindows, each of which caches a range of RAM on the bus. */
+/* Number of windows that a device has at a time: see VGPUMemory.windows. */
 #define VGPU_BUS_WINDOWS        4
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
@@ -39,7 +39,7 @@ typedef struct VGPULeaf {
     uint16_t fault;             /* class of a fault: see VGPUSpan.fault */
     /*
      * Address in memory of @kind. For a leaf: address of the leaf's first byte.
-     * For an aperture: address of the byte at the va of the page walk.
+     * For an aperture: address to which the va of the page walk translates.
      */
     uint64_t addr;
     /*
@@ -303,12 +303,11 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * Apply injections of kind xgmi-down to an access to VRAM, or to a read of
- * VGPU_XGMI_LINKS. site.va is an offset in the hive's VRAM, in which the nodes
- * follow each other; for VGPU_XGMI_LINKS, the offset at which a node's VRAM
- * begins. If an injection takes effect, it takes down the link to the node that
- * has the VRAM at this offset. Offsets in the device's own VRAM are ignored.
- * Any thread.
+ * Apply injections of kind xgmi-down to the link to one node: the node that has
+ * the byte at offset site.va of the hive's VRAM. If this node is the device
+ * itself, do nothing. For an access to VRAM, pass the offset of the access. A
+ * read of VGPU_XGMI_LINKS calls this function for each node, with the offset of
+ * the node's first byte. Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

@@ -132,10 +132,6 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
 {
     unsigned i;
 
-    /*
-     * Replace the reply for this range if there is one. Otherwise use a free
-     * entry of iotlb->replies. If none is free, replace entry iotlb->next.
-     */
     for (i = 0; i < iotlb->used; i++) {
         if (iotlb->replies[i].start == r->start &&
             iotlb->replies[i].write == r->write) {
@@ -194,8 +190,9 @@ void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section)
                             MEMTXATTRS_UNSPECIFIED));
     if (memory_region_register_iommu_notifier(b->mr, &b->n, NULL)) {
         /*
-         * This IOMMU accepts no notifier, so the device gets no notification of
-         * an unmapping. The IOMMU's replies still become stale after REPLY_NS.
+         * This IOMMU accepts no notifier, so the device does not learn when a
+         * mapping is removed. The device may then use an old translation, but
+         * for REPLY_NS at most: see vgpu_iommu_put_reply().
          */
         g_free(b);
         return;

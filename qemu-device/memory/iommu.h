@@ -12,9 +12,10 @@ typedef struct VGPUState VGPUState;
 typedef struct VGPUIotlb VGPUIotlb;
 
 /*
- * Maximum number of replies that a queue holds. One packet may need this many:
- * for source and destination of two copies, and for the page-table entries in
- * RAM that translate these addresses.
+ * Maximum number of replies in a VGPUIotlb. The limit is chosen for a broadcast
+ * copy, which consists of two copies. Each copy needs replies for its source,
+ * for its destination, and for the page-table entries in RAM that translate
+ * these two addresses.
  */
 #define VGPU_IOMMU_REPLIES      24
 
@@ -27,7 +28,7 @@ typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
     uint32_t invs;              /* value of VGPUHub.invs[vmid] of @hub */
     uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
-    uint8_t vmid;               /* VMID of the access */
+    uint8_t vmid;
 } VGPUIommuStamp;
 
 /*
@@ -40,8 +41,9 @@ typedef struct VGPUIommuReply {
     hwaddr last;                /* last bus address */
     bool write;                 /* true: reply for writes; false: for reads */
     bool denied;                /* the IOMMU does not allow the access */
-    AddressSpace *as;           /* address space of @addr */
-    hwaddr addr;                /* address of @start in @as */
+    /* The IOMMU translates @start to address @addr of address space @as. */
+    AddressSpace *as;
+    hwaddr addr;
     VGPUIommuStamp stamp;       /* copy of VGPUIotlb.stamp of the request */
     /* The reply is stale from this time on (ns, QEMU_CLOCK_VIRTUAL). */
     int64_t until;
@@ -59,7 +61,7 @@ struct VGPUIotlb {
     unsigned next;              /* entry to replace when all are valid */
     hwaddr addr;                /* bus address of the request */
     bool write;                 /* the request is for a write access */
-    /* Counters before the access in progress: see vgpu_iommu_begin(). */
+    /* Stamp of the access in progress, taken by vgpu_iommu_begin(). */
     VGPUIommuStamp began;
     /*
      * Stamp of the request: copy of @began from the access that made the
@@ -78,9 +80,11 @@ struct VGPUIotlb {
  *
  * Call this function before vgpu_client_begin(), which drops invalidated
  * translations from the TLB. In the opposite order, an invalidation could come
- * between the two calls. The access could then use an old translation of the
- * TLB, and request the IOMMU's translation of an old bus address. This request
- * would seem to be newer than the invalidation.
+ * between the two calls:
+ * - The access could use an old translation of the TLB, and request the IOMMU's
+ *   translation of an old bus address.
+ * - The counters of the request would already include the invalidation, so
+ *   vgpu_iommu_is_current() would accept the request and its reply.
  *
  * Context: the caller may access @iotlb: see VGPUIotlb.
  */

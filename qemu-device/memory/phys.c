@@ -72,12 +72,15 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 
 /*
  * Add @w to s->memory->windows and return true. If the memory map of the bus
- * has changed since @w was opened, return false instead and do not add @w:
- * bus_commit() may have dropped all windows for this change already. If @w were
- * added after that, @w would keep its references to devices until the next
- * change, or until another window replaces @w. A change that this thread does
- * not see yet does no harm: bus_commit() runs later for this change, and drops
- * @w. The caller holds the RCU read lock.
+ * has changed since @w was opened, return false and do not add @w. The caller
+ * holds the RCU read lock.
+ *
+ * After each change, bus_commit() drops all windows, under window_lock:
+ * - If this thread sees a change, bus_commit() may already have dropped the
+ *   windows for this change. It would not drop @w any more, and @w would keep
+ *   references to devices until the next change or the reuse of the element.
+ * - If this thread does not see a change yet, bus_commit() drops the windows
+ *   later, including @w.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -250,8 +253,9 @@ void vgpu_phys_init(VGPUState *s)
     VGPUMemory *m = s->memory;
 
     /*
-     * vram_cache marks writes to VRAM dirty. A MemoryRegionCache needs an
-     * AddressSpace, so create one for VRAM.
+     * Create an AddressSpace for VRAM, because m->vram_cache, a
+     * MemoryRegionCache, needs one. vgpu_phys_unmap() marks writes to VRAM
+     * dirty by m->vram_cache.
      */
     vgpu_vram_init_alias(s, &m->vram_whole, "vgpu-kfd.vram-whole",
                          s->vram_size);

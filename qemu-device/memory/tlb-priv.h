@@ -54,7 +54,10 @@ struct VGPUTlb {
         /* Not mapped to host memory yet, so span.host is NULL. */
         VGPUSpan span;
     } peek;
-    /* Number of ranges of the hub's log that were applied to @set. */
+    /*
+     * Value of hub->num_ranges when the translations in invalidated ranges were
+     * last dropped from @set.
+     */
     uint32_t ranges_done;
     uint32_t hits;              /* hits not yet added to s->counters */
     uint32_t misses;            /* misses not yet added to s->counters */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the memory side of an AMD gfx90a (MI200) GPU: the PCI device.
+ * vgpu-kfd: the PCI device. It models an AMD gfx90a (MI200) GPU without the
+ * shaders: VRAM, page tables, SDMA engines, compute queues and interrupts.
  *
  * Specification: docs/hardware.md of the vgpu-kfd project.
  *

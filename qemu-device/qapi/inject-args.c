@@ -31,7 +31,7 @@
  * "offset". These members replace the deprecated member "start".
  */
 typedef struct InjectRange {
-    /* Names of the kind's own members for the start, for messages. */
+    /* What error messages call the kind's own members for the start. */
     const char *name;
     bool has;                   /* one of the kind's own members is present */
     uint64_t first;
@@ -316,7 +316,10 @@ static bool parse_no_members(const VgpuInjection *w, Error **errp)
     return true;
 }
 
-/* Convert the members of kind w->kind to a->filter and a->arg. */
+/*
+ * Convert the members that @w has because of its kind, w->kind, to a->filter
+ * and a->arg.
+ */
 static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
                        Error **errp)
 {

@@ -41,9 +41,9 @@ static void dma_begin(VGPUView *v)
 
 /*
  * If the first byte of @span is poisoned, return true and shorten @span to this
- * byte. Otherwise shorten @span to end before the next byte at which an
- * injection may take effect. The injection takes effect, or not, when that byte
- * is the first byte of a span.
+ * byte. Otherwise return false, and shorten @span to end before the next byte
+ * that an injection may poison. The call for the span that begins with that
+ * byte then decides whether the byte is poisoned.
  */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
@@ -305,10 +305,10 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /*
-         * Count at least one page-table entry as done: otherwise the packet
-         * would make no progress. If the span ends in the middle of this
-         * entry, since a region of RAM on the bus ends there, the entry is
-         * skipped: one atomic access of the host cannot write the entry.
+         * If a region of RAM on the bus ends in the middle of the first
+         * page-table entry, the span ends there, too. One atomic access of the
+         * host cannot write this entry, so skip the entry but count it as done:
+         * otherwise the packet would make no progress.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

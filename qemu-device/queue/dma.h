@@ -20,7 +20,7 @@
  * the queue is current, otherwise under the lock of the queue's worker.
  */
 typedef struct VGPUView {
-    /* Client of the engine that executes the queue. */
+    /* The engine that executes the queue, as a client of its hub. */
     VGPUClient *client;
     uint8_t vmid;               /* VMID of the next access */
     /* Number of the queue in its SDMA engine, or number of the HQD. */

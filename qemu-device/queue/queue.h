@@ -114,7 +114,10 @@ typedef struct VGPUQueue {
  */
 typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps in a time slice */
-    /* exec.budget at the start of a time slice: bytes (SDMA) or steps (CP). */
+    /*
+     * exec.budget at the start of a time slice. The time slice also ends when a
+     * step has used up the budget: bytes (SDMA), or steps and dwords (CP).
+     */
     int64_t budget;
     /*
      * Copy the queue's registers to exec, except for rptr and wptr. Set

@@ -416,10 +416,10 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
  * VGPUStall.number. So the function ends the wait only if this number is the
  * same as before the write.
  *
- * For the same reason, exec->done is increased before the write: after it, the
- * HQD's exec may belong to another queue. A compute queue that is unmapped
- * during the write loses exec->done, so it repeats the write when it is mapped
- * again.
+ * For the same reason, exec->done is increased before the write: after the
+ * write, the HQD's exec may belong to another queue. exec->done is not saved in
+ * the MQD of a compute queue. So if a compute queue is unmapped during the
+ * write, the queue repeats the write when it is mapped again.
  */
 static void worker_reg_bh(void *opaque)
 {
@@ -525,8 +525,8 @@ void vgpu_worker_hold(VGPUWorker *w)
     w->thread->paused = true;
     vgpu_worker_park(w);
     /*
-     * Restore the old value: the thread needs w->lock for its next step, and
-     * this function returns with w->lock held, until vgpu_worker_release().
+     * The old value can be restored now, because the thread needs w->lock for
+     * its next step. The lock stays held until vgpu_worker_release().
      */
     w->thread->paused = paused;
 }

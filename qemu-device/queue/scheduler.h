@@ -101,8 +101,8 @@ struct VGPUWorker {
  * vgpu_workers_alloc: allocate s->workers, the table of workers
  * @s: device
  *
- * The table is empty. vgpu_worker_start() enters the worker of an SDMA engine
- * or of the CP.
+ * The table is empty at first. vgpu_worker_start() adds a worker to the table:
+ * the worker of an SDMA engine, or of the CP.
  *
  * Context: instance_init.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the SDMA engines: VGPUWorkerOps and VGPUQueueOps of their queues,
- * and start, end and reset of the engines.
+ * vgpu-kfd: start, end and reset of the SDMA engines, and the operations that a
+ * worker needs to execute their queues (VGPUWorkerOps, VGPUQueueOps).
  *
  * A queue that is disabled stops after its current step and keeps its progress.
  * A queue with an exception is stopped until it is disabled and enabled again.
@@ -288,8 +288,9 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
     /*
-     * Pause all engines before waiting for one of them, so that no engine gets
-     * ahead of the others (share.c).
+     * Wait only now that all engines are to pause. Otherwise, during the wait
+     * for one engine, the others would run on and move more bytes than this
+     * engine (see share.c).
      */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;

@@ -33,8 +33,8 @@ static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
 };
 
 /*
- * Fields of dword AT_FLAGS in the MQD. Together with other dwords, they save
- * the progress of the queue's packet: copies of members of VGPUExec.
+ * Fields of dword AT_FLAGS in the MQD: copies of members of VGPUExec. Like the
+ * other AT_* dwords, AT_FLAGS saves the progress of the queue's packet.
  */
 enum {
     WORK_PACKET = 1 << 0,

@@ -80,7 +80,7 @@ void vgpu_sdma_destroy(VGPUState *s);
  *
  * The registers of the engine itself keep their values.
  *
- * Context: the caller holds the BQL and the engine's worker.
+ * Context: BQL held, and the engine's worker held by vgpu_worker_hold().
  */
 void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine);
 

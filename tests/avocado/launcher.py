@@ -77,7 +77,8 @@ class GuestTest(Test):
         return self.vgpu("run", "--timeout", f"{self.settings.guest_limit:g}", *options, "--", "sh", "-c", script)
 
     def guest(self, guest: Guest) -> Guest:
-        """Return a copy of `guest` with the accelerator and the frame delay of the settings."""
+        """Return a copy of `guest` with two settings of the test: the accelerator, and `late_frames` (the kinds of
+        frames between launcher and agent to delay)."""
         given = self.settings.environment
         return guest.on(given.accelerator, given.late_frames)
 

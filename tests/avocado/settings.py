@@ -51,7 +51,7 @@ class Settings:
 
     @property
     def guest_limit(self) -> float:
-        """Timeout of a guest, in seconds on this host."""
+        """Limit of a whole run of a guest (boot and command), in seconds on this host."""
         return 45.0 * self.scale if self.scale else 120.0
 
     @property

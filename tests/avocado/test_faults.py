@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests injected faults: lost, duplicate, late and spurious ones; TLB invalidations acknowledged
-too early.
+"""Tests injected errors of the device: page faults that are lost, duplicate, late or spurious, and
+TLB invalidations that are acknowledged too early.
 
 Catches: a queue stalls for good after a lost fault; a fault is serviced as if it were another
 fault; a process is killed for a spurious fault; the test program does not detect a stale
@@ -49,8 +49,8 @@ class Faults(GuestTest):
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
                 # The driver accepts one spurious fault after each truncation of the file, and denies a
-                # second one. The last truncation may be older than this injection, so wait for the
-                # next round, in which the program truncates the file again.
+                # second one. So before the next injection, wait for another round, in which the program
+                # truncates the file again.
                 machine.rounds(1)
 
     def test_spurious(self) -> None:

@@ -46,8 +46,6 @@ class Sleep(GuestTest):
         return session.output.decode().splitlines()
 
     def end(self, machine: Machine, session: Session) -> None:
-        """Send end of file to the program, and wait for the program's end. Check exit status,
-        output, errors and console."""
         machine.send(agent.STDIN)
         machine.until(lambda: session.status is not None, "the command's end")
         self.assertEqual((session.status, session.errors), (0, b""), session.output)

@@ -47,8 +47,8 @@ class Whole(GuestTest):
             (flow,) = fault.flows
             self.assertGreaterEqual(services[flow].begin, fault.begin, fault)
             self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
-            # Check only accesses that the replay completed. If another GPU has migrated the memory
-            # before the replay, the access faults again.
+            # Check only faults that the driver repaired and that ended with a replay. If another GPU
+            # migrates the memory before the replay, the access faults again instead.
             if fault.args["verdict"] == "repaired" and fault.args["end"] == "replayed":
                 self.assertLessEqual(int(fault.args["ns to service's begin"]), int(fault.args["ns to replay"]), fault)
         for category in ("migration", "stall", "unmap"):

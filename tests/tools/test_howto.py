@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the suite of the how-to pages: reading a page, comparing output with an excerpt, making the
-copy of the checkout in which the scripts of the pages run.
+"""Tests the module howto, the suite that runs the scripts of the how-to pages. howto reads a page, makes the copy of
+the checkout in which the scripts run, and compares output with an excerpt.
 
 Catches: a script of a page is not run; output that lacks an expected line passes; a page names a file that does not
 exist.
@@ -55,7 +55,8 @@ true
 no excerpt
 ```
 """
-# Top folders of the checkout. test_files() checks each path below these folders that a page has in backticks.
+# Top folders of the checkout. If a page has a path in backticks that begins with such a folder, test_files() checks
+# this path.
 FOLDERS = "guest-driver|qemu-device|include|guest-rootfs|tools|tests|configs|bench|docs"
 
 
@@ -63,9 +64,11 @@ class Pages(Test):
     """howto.steps_of(), which reads a page."""
 
     def test_steps(self) -> None:
-        """Catches: a fenced block that begins with "```sh" instead of "```sh run" counts as a step; a step has the
-        script or the excerpt (the "```text" block) of another step; an option ("seconds=", "status=") is ignored; the
-        indentation of a list stays in a script."""
+        """Catches:
+        - A fenced block counts as a step, although it begins with "```sh" instead of "```sh run".
+        - A step has the script of another step, or the excerpt (the "```text" block) of another step.
+        - An option ("seconds=", "status=") is ignored.
+        - A script in an item of a list keeps the indentation of the item."""
         steps = howto.steps_of(PAGE)
         self.assertEqual([step.line for step in steps], [7, 20, 30])
         self.assertEqual(steps[0], howto.Step(7, "echo one\nexit 3", ("one",), 5.0, 3))
@@ -213,7 +216,7 @@ class Here(Test):
     """The pages of this checkout."""
 
     def test_steps(self) -> None:
-        """Catches: a page is malformed, has no command that runs, or does not end with the section about failures."""
+        """Catches: a page is malformed, has no "```sh run" block, or does not end with the section about failures."""
         self.assertGreater(len(howto.pages()), 1)
         for page in howto.pages():
             text = page.read_text()

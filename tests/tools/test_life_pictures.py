@@ -169,7 +169,7 @@ class OneFault(Test):
 
     def test_choice(self) -> None:
         """Catches: the picture does not show the fault with the median latency; the picture shows a
-        fault without a migration, or a fault whose service reports the serial of another fault."""
+        fault without a migration, or a fault that the service of another fault repaired."""
         self.assertEqual(one_fault.one_fault(joined()).serial, 3)
         slow = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual(slow.serial, 1)

@@ -50,7 +50,6 @@ class Operator(GuestTest):
         self.start()
 
     def start(self, *more: str) -> None:
-        """Start a QEMU with the devices gpu0 and gpu1. `more` are further arguments of QEMU."""
         command: list[str | Path] = [qemu.with_firmware(), "-machine", "q35", "-nodefaults", "-display", "none", "-S"]
         command += ["-device", "vgpu-kfd,id=gpu0,vram=64M", "-device", "vgpu-kfd,id=gpu1,vram=64M"]
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]

@@ -103,8 +103,8 @@ class Small(Test):
 
     def test_known(self) -> None:
         """A `known` line of rooms.txt allows one include that the other lines forbid. Catches: this include is refused;
-        another include between the same rooms is accepted; a `known` line is accepted although its include no longer
-        exists, or is allowed without this line."""
+        another include between the same rooms is accepted; a stale `known` line is accepted. (A `known` line is stale
+        if the include no longer exists, or if another line allows the include.)"""
         uses = {"d/low/low.c": include("mid.h")}
         listed = f"{HEAD}known: low/low.c -> mid/mid.h\n"
         self.assertEqual(self.found(listed, C, uses), [])
@@ -144,9 +144,12 @@ class Small(Test):
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """Catches: a file in the folders of two rooms (mid, mid/in) belongs to the room with the shorter path; the line
-        of mid/* applies to mid/also, which has its own line; the check accepts a file without a room, an ambiguous
-        include, or an include from include/vgpu into a room."""
+        """A room is a folder. The line "mid/*" is for each folder in mid that has no line of its own. Catches:
+        - A file in the folders of two rooms (mid, mid/in) belongs to the room with the shorter path.
+        - The line "mid/*" applies to mid/also, although mid/also has its own line.
+        - A file without a room is accepted.
+        - An include is accepted although several files can be meant.
+        - An include from include/vgpu into a room is accepted."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
         wrong = self.found(listed, C, nested)
@@ -228,13 +231,11 @@ class Here(Test):
         self.files = rooms.files_of(ROOT)
 
     def named(self, name: str, below: str) -> str:
-        """Return the path of the file with this name below a folder."""
         return next(file for file in self.files if file.startswith(f"{below}/") and Path(file).name == name)
 
     def meant(self, page: Path, name: str) -> list[Path]:
-        """Return the files that a README.md can mean by `name`. `page` is the folder of the README.md. `name` is
-        relative to `page` (for example a/b/c), to the first folder of this path (a), or to its first two folders
-        (a/b)."""
+        """Return the files that the README.md in folder `page` can mean by `name`. In a README.md of a/b/c, `name` can
+        be relative to a/b/c, to a/b or to a."""
         tops = (page, Path(*page.parts[:1]), Path(*page.parts[:2]))
         return [top / name for top in dict.fromkeys(tops) if str(top / name) in self.files]
 

@@ -89,7 +89,7 @@ while True:
         print("dumped", flush=True)
 """
 # A launcher that runs the program above in place of QEMU. Arguments: the folder of runs, the text of that program, then
-# the words of ./vgpu.
+# the arguments that ./vgpu would get.
 LAUNCHER = """
 import sys
 from pathlib import Path
@@ -330,7 +330,7 @@ class Signals(Scripted):
 
 
 class InBackground(Scripted):
-    """The class Background, which runs a command in a guest, in a separate thread."""
+    """Tests of the class Background, which starts a thread that runs a command in a guest."""
 
     def test_lines(self) -> None:
         """Catches: a line is lost or split; a last line without newline is lost; lines() waits after the end of the

@@ -86,7 +86,7 @@ ROWS = """\
 │ 3.2  │ another step                       │    10 KiB │      1 │       0 │    9.9 ms │ ✓ holds │
 """
 SECOND = 1_000_000_000
-START = SECOND * SECOND  # start of the recording, in ns since 1970
+START = SECOND * SECOND  # start of the recording in ns since 1970: 1,000,000,000 s, as in DEVICE
 
 
 def joined(guest: str = GUEST) -> timeline.Sides:
@@ -199,9 +199,11 @@ class Drawing(Test):
     """The parts of the drawing that do not need matplotlib."""
 
     def test_axis(self) -> None:
-        """Catches: time runs backwards on the demo's axis; a bar before the first step or after the last step is drawn
-        at an end of the axis (such a bar must be left out); bars that touch are drawn one by one; the memory in use
-        is not known at the start or at the end of the axis."""
+        """Catches:
+        - Time runs backwards on the demo's axis.
+        - A bar before the first step or after the last step is drawn at an end of the axis, instead of left out.
+        - Bars that touch are not joined.
+        - The samples of the memory in use lack a value at the start or at the end of the axis."""
         steps: list[dict[str, Any]] = [
             {"name": "1.1", "begin": 0.0, "end": 1.0},
             {"name": "1.2", "begin": 1.0, "end": 401.0},

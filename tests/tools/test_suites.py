@@ -153,7 +153,7 @@ class Passes(Test):
         )
 
     def test_basic_list(self) -> None:
-        """Catches: tests/basic.toml has a program that is not in tests.list."""
+        """Catches: tests/basic.toml has a program that is not in tests.list. (basic_list() then raises Failure.)"""
         for flavour in ("release", "debug"):
             self.assertTrue(guest_tests.basic_list(flavour))
 
@@ -203,7 +203,8 @@ class Passes(Test):
         self.assertEqual(next((case.name, case.outcome) for case in found[0][1]), ("a: x", "failed"))
 
     def test_left_out(self) -> None:
-        """Catches: the shell changes the name of a case to leave out if the name contains quotes or blanks."""
+        """Catches: a name in VGPU_TEST_LEAVE_OUT (cases that do not run) is changed by the shell if the name contains
+        quotes or blanks."""
         guest = guest_tests.Listed(["echo"], [], {"echo": ["it's", "b c"]})
         script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
         said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
@@ -265,9 +266,9 @@ class Reports(Test):
     """The texts that report the results of cases and suites."""
 
     def test_gist(self) -> None:
-        """Catches: the gist of a failed case is not the sentence that says how the guest failed (`Ran.sentence`); the
-        case's reason, `why`, lacks what the guest's programs printed to standard error (`Ran.errors`); if the guest
-        itself did not fail, the gist is not the last line of `why`."""
+        """Catches: the gist of a failed case is wrong; the case's `why` lacks the guest's standard error, `Ran.errors`.
+        (The gist is `Ran.sentence`, which says how the guest failed. If the guest did not fail, the gist is the last
+        line of `why`, if this line is a TAP comment.)"""
         ran = guest_tests.Ran(124, errors="# noise\n", sentence="the command did not end; console log: x")
         (case, _) = guest_tests.cases_of(["a"], ran)
         self.assertEqual(report.gist(case), "vgpu: the command did not end; console log: x")

@@ -146,10 +146,9 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
         offset fits all events."""
         outcome, found = self.convert()
-        # The events give a lower and an upper bound of the offset. The code takes the upper bound, as if
-        # the fastest acknowledgement took no time. With this bound, the fastest fault (serial 2 of gpu0)
-        # takes 15 us to the driver. With the lower bound, the same fault would take no time. So the
-        # distance between the bounds, `clock_ns`, is 15 us.
+        # The code sets the offset to its upper bound. The fastest acknowledgement then takes 0 us to the
+        # device, and the fastest fault (serial 2 of gpu0) takes 15 us to the driver. With the lower
+        # bound, this fault would take 0 us. So the distance between the bounds, `clock_ns`, is 15 us.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))

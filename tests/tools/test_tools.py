@@ -124,7 +124,7 @@ class Console(Test):
     """Parsing the guest's console."""
 
     def watch(self, *lines: str) -> Watcher:
-        """Return a watcher that was fed these lines, each line in two pieces."""
+        """Feed each line in two pieces, because the console's output may be split anywhere."""
         watcher = Watcher()
         for line in lines:
             data = f"[    1.000000] {line}\r\n".encode()
@@ -197,8 +197,8 @@ class Results(Test):
     """The result of a run, and the parsing of replies to query-vgpu."""
 
     def test_sentences(self) -> None:
-        """Catches: for one of the verdicts, the sentence or the exit status of ./vgpu run differs from that in the
-        list. (Users and scripts rely on both.)"""
+        """Catches: for a verdict, the message or the exit status of ./vgpu run differs from the list below. (Users
+        and scripts rely on both.)"""
         folder = Path("/runs/1")
         log = "console log: /runs/1/console.log"
         for verdict, more, status, sentence in (

@@ -145,10 +145,10 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * vgpu_sdma_ring_poll() - signal finished jobs without an interrupt
  * @ring: ring
  *
- * Near its end, a job first writes its number to memory (@ring->fence_wb), and then does two polls,
- * which block the ring after a fault. So the last job that has written its number may be blocked at
- * its polls. All earlier jobs have passed their polls. If VMID 0 may have had a fault, the function
- * signals only these earlier jobs.
+ * Near its end, a job writes its number to memory (@ring->fence_wb). Then the engine polls two
+ * registers, and does not continue until a fault has been handled ("DOC: the gate"). So if VMID 0
+ * may have had a fault, the job with the number in memory may be unfinished. The function then
+ * signals only the jobs before this job.
  *
  * Context: any.
  */
@@ -207,10 +207,11 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
  * The function holds fence_lock over both steps. The recovery rings the doorbell under the
  * same lock, so the last doorbell carries the highest write pointer.
  *
- * After a loss of VRAM the reset changes vram_epoch, and then calls vgpu_sdma_ring_unpark(),
- * which ends all pending jobs under fence_lock. So vgpu_sdma_ring_unpark() ends every job that
- * was added with the old epoch. No job with the old epoch is added later, because this function
- * compares the epochs under fence_lock.
+ * After a loss of VRAM, no job may run that needs the lost content. The reset first changes
+ * vram_epoch. From then on, this function refuses such jobs. Then the reset calls
+ * vgpu_sdma_ring_unpark(), which ends the jobs that were added before. No job escapes both,
+ * because this function holds fence_lock from the test of the epoch until the job is added, and
+ * vgpu_sdma_ring_unpark() takes fence_lock.
  *
  * If the job is not added, wptr returns to the end of the last submitted job. Otherwise the
  * engine would run the packets later, when their memory may have been freed.

@@ -189,9 +189,10 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @arg: unused
  *
  * VMID 0 does not retry, so the device should raise no entry of VMID 0 with the retry bit. If
- * such an entry arrives, it occupies a slot of the retry CAM. The acknowledge of the slot makes
- * the device repeat an access that waits for the slot. So the function requests a recovery of
- * the GART, which first writes the GART's table again and then acknowledges the slot.
+ * such an entry arrives, a slot of the retry CAM is occupied, and the access waits. When the slot
+ * is acknowledged, the device repeats the access, which faults again if the GART's table is still
+ * wrong. So the function requests a recovery of the GART. The recovery first writes the table
+ * again, and then acknowledges the slot.
  *
  * Context: hard interrupt.
  */

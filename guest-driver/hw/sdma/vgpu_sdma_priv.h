@@ -34,8 +34,8 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * struct vgpu_sdma_ring - an engine: the kernel's ring, and user queues
  *
  * The first VGPU_NUM_SDMA engines have a ring of the kernel. The others have user queues
- * only: no job is ever pending, @ready is never set, and @ring to @fence_mc, @scratch and
- * @sched are unused.
+ * only: no job is ever pending, and @ready is never set. These engines do not use @ring,
+ * @ring_dma, @ring_mc, @fence_wb, @fence_dma, @fence_mc, @scratch and @sched.
  *
  * @vdev: device
  * @lock: serialises submissions; held while waiting for ring space. Callers outside of hw/
@@ -91,7 +91,7 @@ struct vgpu_sdma_ring {
 	struct vgpu_device *vdev;
 	struct mutex lock;	/* serialises submissions */
 	spinlock_t fence_lock;
-	struct mutex end_lock;	/* serialises the end of jobs of a frozen ring */
+	struct mutex end_lock;	/* serialises threads that end jobs of a frozen ring */
 	struct mutex rlc_lock;	/* protects the user queues */
 	struct list_head pending;
 	const struct dma_fence_ops *ended_ops;
@@ -159,9 +159,9 @@ struct vgpu_sdma_fence {
  * @VGPU_FAULT_NONE: no fault is latched, or the device does not answer
  * @VGPU_FAULT_USERS: no job had a fault: the latched fault is of a user, and no other fault has
  *                    followed it
- * @VGPU_FAULT_UNKNOWN: a job may have had a fault. Either other faults have followed the latched
- *                      fault of a user (the latch does not have their VMIDs), or a fault of a user
- *                      is being cleared
+ * @VGPU_FAULT_UNKNOWN: a job may have had a fault. Either other faults, with unknown VMIDs, have
+ *                      followed the latched fault of a user. Or a user's fault is being cleared,
+ *                      and the interrupt entries of the faults after it are not handled yet
  * @VGPU_FAULT_KERNELS: a job had a fault (VMID 0)
  */
 enum vgpu_fault_state {

@@ -152,11 +152,10 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	ring_look_for_fault(ring);
 
 	/*
-	 * Do not call vgpu_sdma_ring_poll() for a frozen ring, because it could count a faulty job
-	 * as done. A job first writes its number to memory, and then waits as long as a fault of
-	 * VMID 0 is latched. Meanwhile vgpu_sdma_ring_poll() does not count this job as done. But a
-	 * reset clears the fault and leaves the number in memory, so that the job would then count
-	 * as done, although it must run again.
+	 * Do not call vgpu_sdma_ring_poll() for a frozen ring, because a reset may already have
+	 * cleared a fault of VMID 0. A job with such a fault has written its number to memory, and
+	 * must run again. While the fault is latched, vgpu_sdma_ring_poll() does not count the job
+	 * as done. After the reset it would, because the number is still in memory.
 	 *
 	 * The ring is frozen before the reset starts, and the reset waits for vgpu_io_end(). So if
 	 * the ring is not frozen here, no reset clears the fault during vgpu_sdma_ring_poll().
@@ -191,10 +190,10 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
 		/*
-		 * Mark the job as suspect here, because vgpu_sdma_ring_park() does not mark
-		 * the job if the engine stops before the timeout. The recovery would run an
-		 * unmarked job again and count no failure, so the engine could hang in this
-		 * job forever.
+		 * Mark the job as suspect here, because vgpu_sdma_ring_park() may not mark it:
+		 * an engine that hangs in a job may still stop within SDMA_PARK_US. The
+		 * recovery would run an unmarked job again and count no failure, so the engine
+		 * could hang in this job again and again.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -354,8 +353,9 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  *
  * Context: the recovery's worker; sleeps.
  *
- * Return: true if the engine stopped using the ring and reports no exception, except one
- * that a fault of VMID 0 caused. If false, the caller resets the engine.
+ * Return: false if the engine needs a reset: it did not stop using the ring within
+ * SDMA_PARK_US, or it reports an exception. An exception that a fault of VMID 0 may have
+ * caused does not count. True if the engine needs no reset.
  */
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
@@ -380,7 +380,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 
 	spin_lock_irq(&ring->fence_lock);
 	oldest = ring_oldest(ring);
-	/* EXC_RING is no failure of the job if a fault of VMID 0 may stop the fetch of the ring. */
+	/* If a fault of VMID 0 (ring->fault) may have caused EXC_RING, the job has not failed. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
 	/* If the job that ran at the freeze has completed, do not mark its successor as suspect. */
@@ -421,9 +421,9 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 
 /*
  * The engine failed in the job of @fence, or VMID 0 had a fault. Decide whether the engine runs
- * the job again, the CPU executes it, or it ends with an error. If the only failure of a job was a
- * fault of VMID 0, the engine runs any job again (even one that the CPU cannot execute), because
- * the GART's table was wrong and not the job.
+ * the job again, the CPU executes it, or it ends with an error. A fault of VMID 0 means that the
+ * GART's table was wrong, not the job. So if this fault is the job's only failure, the engine runs
+ * the job again, even if the CPU could not execute it.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)
@@ -558,9 +558,9 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Count a reset only if the kernel's ring has a pending job, and otherwise set the count to
-	 * 0. Other resets are caused by user queues. If they were counted, they could add up to the
-	 * limit: the end of a job also sets the count to 0, but an idle ring ends no job.
+	 * Count a reset only if the kernel's ring has a pending job. Otherwise a user queue caused
+	 * the reset. Such resets must not add up to the limit, so set the count to 0. An idle ring
+	 * would not do so by itself, because only the end of a job sets the count to 0.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

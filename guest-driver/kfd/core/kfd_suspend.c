@@ -75,7 +75,11 @@ int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 
 /**
  * kfd_resume_device() - let all processes ignore faults that a GPU raised before the system slept
- * @vdev: GPU; its clock may have restarted
+ * @vdev: GPU
+ *
+ * A process ignores faults that are not later than a stored time of the GPU's clock. This clock may
+ * have restarted, and then the stored time could be later than new faults. So the function sets the
+ * stored time to the present time of the clock.
  *
  * Context: before the GPU raises its first fault. Sleeps.
  */

@@ -166,12 +166,12 @@ struct kfd_criu_queue {
 
 /**
  * struct kfd_criu_image - pointers into the kernel's copy of the private data
- * @head: first byte of the private data
- * @devices: array of devices
- * @bos: array of BOs
- * @queues: array of queues
- * @events: array of events
- * @ranges: array of SVM ranges
+ * @head: start of the private data; the five arrays follow without gaps, in the order below
+ * @devices: @head->n_devices elements
+ * @bos: @head->n_bos elements
+ * @queues: @head->n_queues elements
+ * @events: @head->n_events elements
+ * @ranges: @head->n_ranges elements
  */
 struct kfd_criu_image {
 	struct kfd_criu_head *head;

@@ -199,7 +199,8 @@ static int bo_create(struct kfd_process_device *pdd,
 	ret = idr_alloc_u32(&pdd->alloc_idr, mem, &id, id, GFP_KERNEL);
 	if (ret) {
 		kgd_mem_destroy(pdd, mem);
-		return -ENOMEM;	/* as in amdkfd, even for -ENOSPC: the handle is taken */
+		/* As in amdkfd, return -ENOMEM also if another BO has the handle (-ENOSPC). */
+		return -ENOMEM;
 	}
 	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
 		atomic64_add(mem->bo->tbo.base.size, &pdd->vram_usage);

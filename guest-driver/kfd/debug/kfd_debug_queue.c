@@ -166,9 +166,10 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend. If the queue is to
- * be suspended, is not suspended yet, and kfd_dbg_may_suspend() returns false, skip the queue.
- * Return the number of queues that were not skipped. The caller holds queue_lock.
+ * Set kfd_queue.suspended to @suspend for the queues of @pdd that are in @ids. Skip a queue if it
+ * would become suspended now but kfd_dbg_may_suspend() returns false. Return the number of queues
+ * that were not skipped; this includes queues whose state does not change. The caller holds
+ * queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -205,11 +206,10 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @pdd that are in @ids (kfd_dbg_mark()). Return 0 if
- * kfd_dbg_mark() skipped all of these queues, or if the hardware did not load or release a queue of
- * @pdd in time. Otherwise clear the exceptions in @clear of all queues of @pdd that are in @ids,
- * including skipped queues. Then return the number of queues that were not skipped. The caller
- * holds queue_lock.
+ * Suspend or resume the queues of @pdd that are in @ids. On success, clear the exceptions @clear of
+ * these queues, even of queues that kfd_dbg_mark() skipped, and return the number of queues that
+ * were not skipped. Change no exceptions and return 0 if kfd_dbg_mark() skipped all queues, or if
+ * the hardware did not load or release a queue of @pdd in time. The caller holds queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)

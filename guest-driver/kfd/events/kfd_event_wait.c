@@ -35,20 +35,22 @@ struct kfd_wait;
 
 /**
  * struct kfd_wait_entry - an element of WAIT_EVENTS's array; each element names an event
+ *
+ * Several entries of a call may name the same event. Only the first of them uses @took, @sets,
+ * @pending, @link and @event, on behalf of all.
+ *
  * @wait: the call of WAIT_EVENTS
  * @first: the call's first entry that names the same event; may point to this entry. NULL before
  *         the event was looked up
  * @seen: value of @first->sets when this entry was added. If @first->sets differs now, the event
  *        was signalled after this entry was added
- * @set: the event was already signalled when this entry was added
+ * @set: the event satisfied this entry at once, when the entry was added
  * @wants_age: report the event's age to user space
- * @took: in the first entry: the event has satisfied at least one entry of the call
- * @sets: in the first entry: number of signals of the event since the first entry was added
- * @pending: in the first entry: how many entries of the call name the event and are not satisfied
- *           yet
- * @link: in the first entry: link in kfd_event.waits, while @event is not NULL
- * @event: in the first entry: the event; NULL after the event was destroyed or the process was
- *         detached
+ * @took: the event has satisfied at least one entry of the call
+ * @sets: number of signals of the event since the first entry was added
+ * @pending: number of the call's entries that name the event and are not satisfied yet
+ * @link: link in kfd_event.waits, while @event is not NULL
+ * @event: the event; NULL after the event was destroyed or the process was detached
  */
 struct kfd_wait_entry {
 	struct kfd_wait *wait;
@@ -388,9 +390,8 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  * Return:
  * * 0: wait_result is COMPLETE or TIMEOUT
  * * -EINVAL: an event does not exist when the call reads the array
- * * -EIO: an event was destroyed during the call
- * * -EINVAL (instead of -EIO): an event was destroyed during the call, wait_for_all is 0, and the
- *   array has a signalled event before the first destroyed event
+ * * -EIO: an event was destroyed during the call. There is one exception, as in amdkfd: -EINVAL if
+ *   wait_for_all is 0 and a signalled event comes before the first destroyed event in the array
  * * -EIO: the process is detached
  * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
  * * -EFAULT: the array cannot be read or written

@@ -666,8 +666,8 @@ int kfd_ioctl_reset_event(struct kfd_process *p, void *data)
 }
 
 /**
- * kfd_events_init() - allocate a process's events
- * @p: process
+ * kfd_events_init() - set up @p->events, with no event and no signal page
+ * @p: process that is being created
  *
  * Return: 0 or -ENOMEM.
  */
@@ -688,9 +688,9 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
  * kfd_events_close() - end all waits of a process that is being detached from KFD
  * @p: process
  *
- * Waiting calls and later calls of WAIT_EVENTS fail with -EIO. If an event of a waiting call is
- * signalled meanwhile, the waiting call may return 0 instead, or -EINVAL as if another of its
- * events had been destroyed (see kfd_ioctl_wait_events()).
+ * Waiting calls and later calls of WAIT_EVENTS fail with -EIO. The waiting calls end as if their
+ * events were destroyed one after the other. So if an event is signalled meanwhile, a call may
+ * return 0 or -EINVAL instead (see kfd_ioctl_wait_events()).
  *
  * Context: process context; MMU notifiers may call this function.
  */

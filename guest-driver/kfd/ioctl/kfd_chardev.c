@@ -59,8 +59,9 @@ static int kfd_release(struct inode *inode, struct file *filp)
 }
 
 /*
- * For a checkpoint, another process may have paused the process that opened the file. If the
- * pausing process exits, let the paused process run.
+ * Called when a process closes a descriptor of the file. For a checkpoint, another process gets a
+ * copy of the descriptor from the opener (the process that opened the file), and may pause the
+ * opener. If the pausing process exits, let the opener run.
  */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {

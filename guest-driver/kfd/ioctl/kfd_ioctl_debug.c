@@ -77,10 +77,11 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
  * Return:
  * * result of the operation (see docs/driver-kfd.md)
  * * -ESRCH: no process has the pid, or that process has no KFD process
- * * -EPERM: the target is not @p, the calling thread does not trace the target, and @p does not
- *   debug the target yet
+ * * -EPERM: no permission. One of these is needed: the target is @p, the calling thread traces the
+ *   target, or @p debugs the target already
  * * -EPERM: the operation needs the target's runtime, which is not enabled
  * * -EINVAL: the target is not debugged, or the operation is unknown
+ * * an error of kfd_process_open(), if ENABLE must create the target's KFD process
  */
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
 {

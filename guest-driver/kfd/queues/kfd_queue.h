@@ -134,7 +134,6 @@ struct kfd_queue {
 	struct kobject *kobj;
 	struct kobj_attribute attrs[KFD_QUEUE_FILES];
 
-	/* Member of both kinds of queues. */
 	u64 wptr_va;
 	/* Members of SDMA queues. */
 	union {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keeps the buffers of a queue mapped as long as the queue uses them. These buffers are BOs that
- * user space has mapped, and that user space must not unmap earlier.
+ * Keeps the buffers of a queue mapped. The buffers are BOs that user space has mapped. User space
+ * cannot unmap a buffer while a queue uses it.
  */
 #include "process/kfd_mem.h"
 #include "process/kfd_process.h"

@@ -82,10 +82,15 @@ int kfd_sdma_unload(struct kfd_queue *q);
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
  * Look up the kernel mapping of the write pointer. The mapping is valid until the next eviction of
- * the process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the CPU cannot read the
- * write pointer: the BO is a userptr BO, and user space has unmapped the BO's memory; or the BO was
- * imported from another device, or is the MMIO page. If the process is evicted already, the
- * function returns 0 even without a mapping, since restore_work will call the function again.
+ * the process. The caller holds kfd_process.mutex. Returns:
+ *
+ * - 0
+ * - -EINVAL if the BO is a userptr BO, and user space has unmapped the BO's memory
+ * - -EINVAL if the BO was imported from another device
+ * - -EINVAL if the BO is the MMIO page
+ *
+ * If the process is evicted already, the function returns 0 even without a mapping, since
+ * restore_work will call the function again.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 

@@ -81,7 +81,7 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 /*
  * Return the number of global wave sync (GWS) entries that a process gets in a run list. As in
  * amdkfd, the process gets all entries if one of its queues in the list has GWS, otherwise none.
- * @lost is as in kfd_sched_emit(): queues with another kfd_queue.lost are not in the list.
+ * A queue is in the list only if its kfd_queue.lost equals @lost (see kfd_sched_emit()).
  */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
@@ -129,9 +129,9 @@ int kfd_sched_submit(struct kfd_node *node)
 
 	mutex_lock(&sched->lock);
 	/*
-	 * The loop repeats only if a reset has lost the state of compute queues (vgpu_cp_lost()).
-	 * The loop ends, because such a reset also drops the CP's run list: as long as the CP has
-	 * no list, further resets do not change vgpu_cp_lost().
+	 * The loop repeats if a reset meanwhile loses the state of compute queues. Such a reset
+	 * changes vgpu_cp_lost(), and drops the CP's run list. While the CP has no list, resets do
+	 * not change vgpu_cp_lost() again. So the loop repeats at most once.
 	 */
 	do {
 		lost = vgpu_cp_lost(node->vdev);

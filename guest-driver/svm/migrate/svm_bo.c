@@ -197,9 +197,10 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * Return true if at least one page can move, or no page is in use. One page is enough: while
- * svm_bo_vacate() migrates that page, other pages are likely to be released. Return false if
- * svm_bo_vacate() would fail, because no page can move or a reset lost the content of the pages.
+ * Return whether svm_bo_vacate() may succeed. If pages are in use, return true only if one of them
+ * can move. One page is enough: while svm_bo_vacate() migrates that page, the other pages are
+ * likely to lose the locks and extra references that keep them in place. If a reset lost the
+ * content of the pages, return false, because such pages do not migrate.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {

@@ -476,11 +476,10 @@ static bool svm_touch_pause(struct page *page)
  * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. If the page is still
  * mapped at the address, the repeated access faults again and starts new tries.
  *
- * Without a limit, the tries would not end in this case: another thread has unmapped the page from
- * the address, and another process still maps the page. No try moves the page, because a try moves
- * only pages that this process maps. But svm_touch_pause() allows another try, because a process
- * still maps the page. With the limit, the function returns, and the repeated access no longer
- * finds the page at the address.
+ * The limit is needed if the page is mapped by another process, and another thread of this process
+ * has just unmapped it. A try cannot move the page, because a try moves only pages that this
+ * process maps. But svm_touch_pause() always allows another try, because the other process still
+ * maps the page. So the tries would not end without the limit.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {

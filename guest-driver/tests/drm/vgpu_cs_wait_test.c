@@ -26,9 +26,11 @@ static const struct dma_fence_ops wait_fence_ops = {
  * struct wait_mock - fences, and a list in which a fence may occur several times
  * @fence: fences that may occur in the list @name
  * @lock: lock of all fences in @fence
- * @name: fences passed to vgpu_wait_unique()
- * @index: indices that vgpu_wait_unique() returns
- * @first: for each element of @fence, the lowest index at which it occurs in @name, or U32_MAX
+ * @name: list of fences from which vgpu_wait_unique() removes duplicates
+ * @index: result of vgpu_wait_unique(): for each fence that remains in @name, the fence's lowest
+ *         index in the original list
+ * @first: expected indices: for each element of @fence, the lowest index at which it occurs in the
+ *         original list, or U32_MAX if it does not occur
  */
 struct wait_mock {
 	struct dma_fence *fence[N_FENCES];

@@ -207,10 +207,10 @@ static void cp_state(struct kunit *test)
 }
 
 /**
- * struct cp_hung - a CP that hangs until @late stops it
+ * struct cp_hung - a CP that hangs; the hang ends when @late calls vgpu_cp_give_up()
  * @vdev: device of the CP
- * @over: set just before @late stops the CP
- * @late: work that stops the CP while vgpu_cp_run() waits for the end of the hang
+ * @over: set by @late just before the call; so vgpu_cp_run() must not return while @over is false
+ * @late: work that runs while vgpu_cp_run() waits for the end of the hang
  */
 struct cp_hung {
 	struct vgpu_device *vdev;

@@ -12,27 +12,27 @@
 #include "tests/lib/vgpu_mock.h"
 
 /*
- * Time for which io_linger() stays in its section (see struct io_thread). The function under test
- * has to wait for the end of the section. If the function returns too early, io_thread.left is
- * still false, and the test fails.
+ * This time, in microseconds, is used twice:
  *
- * io_access_waits_for_reset() holds io_lock for the same time. Meanwhile io_reader() has to wait
- * inside of its section.
+ * - io_linger() acts as an access to a BAR that takes this time. The function under test has to
+ *   wait for the end of the access. If it returns too early, io_thread.left is still false, and the
+ *   test fails.
+ * - io_access_waits_for_reset() holds io_lock for this time, as a reset does. The test fails if
+ *   vgpu_clock_read(), called by io_reader(), returns during this time.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
 /**
  * struct io_thread - a thread that uses a BAR while the test acts as a reset
  * @vdev: device
- * @inside: the thread is in its section, or io_reader() is about to enter it
- * @gone: set by the test, to let the thread go on. io_linger() leaves the section early then, and
- *        io_reader() enters its section only then
- * @left: io_linger() is about to leave the section, or io_reader() has left it
+ * @inside: set by the thread when its access begins
+ * @gone: set by the test, to let the thread go on: io_linger() returns at once, and io_reader()
+ *        begins its access
+ * @left: set by the thread when its access ends
  * @ended: completed when the thread ends
  *
- * The section of a thread is the code in which the thread uses the BAR: from vgpu_io_begin() to
- * vgpu_io_end(), from vgpu_io_map_begin() to vgpu_io_map_end(), or, in io_reader(),
- * vgpu_clock_read().
+ * The access is io_linger() in the threads io_mapper() and io_accessor(), and vgpu_clock_read() in
+ * the thread io_reader().
  */
 struct io_thread {
 	struct vgpu_device *vdev;
@@ -94,7 +94,6 @@ static void io_map_closed(struct kunit *test)
 		vgpu_io_map_close(&mock->vdev);
 		vgpu_io_map_sync();
 		KUNIT_EXPECT_TRUE(test, vgpu_io_map_is_closed(&mock->vdev));
-		/* Check that the mappings of another GPU stay open. */
 		KUNIT_EXPECT_FALSE(test, vgpu_io_map_is_closed(&other->vdev));
 		vgpu_io_map_open(&mock->vdev);
 	}

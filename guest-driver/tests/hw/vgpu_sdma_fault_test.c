@@ -157,8 +157,8 @@ static void fault_expect_shut(struct kunit *test, struct fault_mock *m)
 }
 
 /*
- * Check that a user's fault is cleared while the gate is closed, and that the gate opens
- * afterwards.
+ * A closed gate (VGPU_GATE_REG is not 0) keeps the kernel's jobs from ending. Check that the driver
+ * has closed the gate when it clears a user's fault, and opens the gate afterwards.
  */
 static void fault_of_user(struct kunit *test)
 {
@@ -187,9 +187,10 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 follows a user's fault that is still latched, so the status register does not
- * show the fault of VMID 0. Only an interrupt entry reports the fault of VMID 0. Catches: when the
- * driver has handled the user's fault, the gate opens, although this entry follows.
+ * A user's fault is latched when VMID 0 faults. So the status register does not show the fault of
+ * VMID 0, and only an interrupt entry reports it. This entry arrives while the driver handles the
+ * user's fault. Catches: the driver then sets VGPU_GATE_REG to 0 (opens the gate), so that jobs of
+ * the kernel end despite the fault of VMID 0.
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -265,7 +266,8 @@ static void fault_unreported(struct kunit *test)
 
 /*
  * The interrupt ring overflows while a user's fault is latched with MORE_FAULTS. One of the lost
- * entries may report a fault of VMID 0. Catches: the gate is open afterwards.
+ * entries may report a fault of VMID 0. Catches: VGPU_GATE_REG is 0 afterwards (the gate is open),
+ * so that jobs of the kernel end despite such a fault.
  */
 static void fault_overflow(struct kunit *test)
 {

@@ -374,8 +374,9 @@ static int ring_down_too(void *arg)
 }
 
 /*
- * Callback of the job (vgpu_sdma_fence.failed). Each of the two threads would call it just before
- * ending the job. The first call starts the other thread, and gives it time for a second call.
+ * Callback of the job (vgpu_sdma_fence.failed). vgpu_sdma_ring_down() calls it just before it ends
+ * the job. The first call, in one thread, starts the other thread and waits up to 200 ms. A second
+ * call during this time is the bug: the other thread is about to end the same job.
  */
 static void ring_job_ends(void *arg, int error)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test the packets with which hw/vgpu_gart.c writes entries of transfer windows. The packets are
- * run by a small model of an engine, and in another test by hw/sdma/vgpu_sdma_cpu.c. Catches: an
- * entry is wrong, missing or outside of the window; packets exceed their buffer; a flush covers
- * pages outside of the window; a CPU job translates through the table in VRAM instead of the
- * driver's copy of the table (vgpu_gart.shadow). (A reset may have lost the table in VRAM.)
+ * run by a small model of an engine, and in window_by_cpu() by hw/sdma/vgpu_sdma_cpu.c, by which
+ * the CPU runs jobs in place of an engine. Catches: an entry is wrong, missing or outside of the
+ * window; packets exceed their buffer; a flush covers pages outside of the window; the CPU
+ * translates through the table in VRAM instead of the driver's copy of the table
+ * (vgpu_gart.shadow). (A reset may have lost the table in VRAM.)
  */
 #include <linux/mm.h>
 
@@ -199,8 +200,9 @@ static void window_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dw[9], GUARD);
 		KUNIT_EXPECT_TRUE(test, vgpu_sdma_cpu_can(dw, 9));
 		/*
-		 * A CPU job may use the invalidation engine of any SDMA engine. Check that requests
-		 * to other invalidation engines are refused.
+		 * vgpu_sdma_cpu_can() accepts the invalidation engine of any SDMA engine. The next
+		 * invalidation engine is that of the next SDMA engine, if there is one. Addition of
+		 * VGPU_NUM_SDMA leads to an invalidation engine of no SDMA engine.
 		 */
 		dw[1]++;
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_can(dw, 9),

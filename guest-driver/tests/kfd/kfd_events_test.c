@@ -77,8 +77,8 @@ static s64 events_deferred(struct events_mock *m)
 }
 
 /*
- * Catches: the interrupt handler leaves an event to scan_work although few calls wait for the
- * event.
+ * No call waits for the event, so the interrupt handler must signal the event itself. Catches: the
+ * handler queues scan_work instead, as it does if many calls wait.
  */
 static void events_at_once(struct kunit *test)
 {

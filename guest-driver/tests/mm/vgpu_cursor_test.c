@@ -48,9 +48,9 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 }
 
 /*
- * Walk bytes [@start, @start + @size) of the resource. Each step is randomly as long as the run at
- * the cursor (the next @cur->size bytes, which are contiguous), shorter, or possibly longer.
- * @pages[i] is the address of page i of the resource.
+ * Walk bytes [@start, @start + @size) of the resource. The next @cur->size bytes are contiguous: a
+ * run. Each step skips the whole run, a random part of the run, or a random number of the remaining
+ * bytes. @pages[i] is the address of page i of the resource.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,

@@ -200,8 +200,8 @@ static void vram_too_large(struct kunit *test)
 }
 
 /*
- * TTM's usage count includes an allocation from ttm_resource_init() on, although the allocation may
- * still fail. Catches: vgpu_vram_mgr_usage() includes such an allocation, too.
+ * ttm_resource_init() adds the allocation to TTM's usage count, although the allocation may still
+ * fail. Catches: vgpu_vram_mgr_usage() counts an allocation that has not succeeded yet.
  */
 static void vram_usage_of_tries(struct kunit *test)
 {
@@ -314,10 +314,14 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * VRAM is lost while a BO is copied to system memory. The order is: the copy's jobs are created;
- * VRAM is lost; vgpu_vram_mgr_mark_lost() finds that the BO is in VRAM; vgpu_vram_mgr_leaves()
- * finds that the copy is older than the loss. Catches: both functions count the BO as lost; a
- * second loss of VRAM is not counted.
+ * VRAM is lost while a BO is copied to system memory:
+ *
+ * 1. The copy's jobs are created.
+ * 2. VRAM is lost. vgpu_vram_mgr_mark_lost() finds the BO in VRAM, and counts it as lost.
+ * 3. vgpu_vram_mgr_leaves() finds that the copy is older than the loss.
+ *
+ * Catches: vgpu_vram_mgr_leaves() counts the BO again. At the end of the test, VRAM is lost a
+ * second time. Catches: this loss is not counted.
  */
 static void vram_lost_once(struct kunit *test)
 {

@@ -107,9 +107,9 @@ static void keep_waits(struct kunit *test)
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
 	/*
-	 * In each of the next two cases, vgpu_vram_mgr_wait_kept() returns 1 after a jiffy, and the
-	 * caller tries again: the BO can be evicted; or the BO is reserved, so that the function
-	 * can call neither evict_ok() nor evict_in().
+	 * In the next two cases, vgpu_vram_mgr_wait_kept() returns 1 after a jiffy. First, the BO
+	 * can be evicted. Second, the BO is reserved, so that vgpu_vram_mgr_wait_kept() can call
+	 * neither evict_ok() nor evict_in().
 	 */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);
@@ -135,9 +135,9 @@ static void keep_ends(struct kunit *test)
 }
 
 /*
- * VRAM was freed before the call of vgpu_vram_mgr_wait_kept(), but after the caller had read the
- * number of frees. Catches: vgpu_vram_mgr_wait_kept() waits for m->evict_in jiffies. (It must wait
- * for one jiffy only, and return 1, so that the caller tries again.)
+ * VRAM was freed after the caller had read the number of frees, but before the caller called
+ * vgpu_vram_mgr_wait_kept(). So vgpu_vram_mgr_wait_kept() must return 1 after a pause of one jiffy.
+ * Catches: vgpu_vram_mgr_wait_kept() waits for m->evict_in jiffies.
  */
 static void keep_freed(struct kunit *test)
 {
@@ -150,9 +150,9 @@ static void keep_freed(struct kunit *test)
 }
 
 /*
- * A fatal signal is pending. Catches: vgpu_vram_mgr_wait_kept() still waits for the time that
- * evict_in() returns; if the BO is evictable, vgpu_vram_mgr_wait_kept() returns 1 instead of
- * -EINTR. (After 1, the caller would try the allocation again instead of giving up.)
+ * A fatal signal is pending, so vgpu_vram_mgr_wait_kept() must return -EINTR at once. Catches:
+ * vgpu_vram_mgr_wait_kept() waits for the time that evict_in() returns; vgpu_vram_mgr_wait_kept()
+ * returns 1 for an evictable BO. (After 1, the caller would try the allocation again.)
  */
 static void keep_killed(struct kunit *test)
 {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work is
- * queued without queue_lock; restore_work is queued for a process that is not resident; while the
- * mutexes of some processes are held, another process is not restored; a thread waits for the
- * eviction fence, and the fence signals only at the end of the process's time slice; a process is
- * evicted although no thread waits for its newest fence.
+ * Test process/kfd_evict.c with processes that have neither queues nor BOs. Catches:
+ *
+ * - restore_work is queued without queue_lock
+ * - restore_work is queued for a process that is not resident
+ * - a process is not restored until the mutexes of other processes are dropped
+ * - the eviction fence signals only at the end of the process's time slice, although a thread waits
+ *   for the fence
+ * - a process is evicted although no thread waits for its newest fence
  */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>

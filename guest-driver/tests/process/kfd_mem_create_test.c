@@ -28,9 +28,9 @@
 
 #define CREATE_BOS	20u
 /*
- * Number of calls of create_lets_go() that refuse an eviction; later calls allow it. Each failed
- * try of an allocation makes at least one such call, and an allocation makes at least 16 tries
- * (KGD_MEM_CREATE_TRIES). This number is smaller, so the allocation succeeds.
+ * create_lets_go() refuses this number of evictions, and allows all later ones. Each failed try of
+ * an allocation uses up at least one refusal, so at most 8 tries fail. An allocation makes at least
+ * 16 tries (KGD_MEM_CREATE_TRIES), so it succeeds.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -174,8 +174,9 @@ static int create_alloc(struct ttm_resource_manager *man,
 }
 
 /*
- * Replaces release_notify(). If the BO has no memory, the try to create this BO has failed. Then
- * let the thread m->holder drop the reservations of all m->bo, which it holds during each try.
+ * Replaces release_notify(). If the BO has no memory, the try to create this BO has failed. In this
+ * case, let the thread m->holder drop the reservations of m->bo. (create_alloc() let m->holder take
+ * these reservations at the start of the try.)
  */
 static void create_release(struct ttm_buffer_object *tbo)
 {
@@ -325,9 +326,9 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 }
 
 /*
- * Start a thread that holds the reservations of all m->bo while the code under test tries to create
- * a BO: from create_alloc() to create_release(). The caller stops the thread by
- * create_stop_holder().
+ * Start the thread m->holder. Each time the code under test tries to create a BO, this thread takes
+ * the reservations of all m->bo in create_alloc(). If the try fails, the thread drops them in
+ * create_release(). The caller stops the thread by create_stop_holder().
  */
 static void create_start_holder(struct kunit *test, struct create_mock *m)
 {
@@ -391,8 +392,9 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * Two BOs are reserved, and the owner of the first BO refuses the eviction of this BO. Catches: an
- * allocation waits only for the reservation of the first BO. (It must evict the second BO.)
+ * During each try of the allocation, another thread has two BOs reserved. Between two tries, the
+ * allocation must evict the second BO, because the owner of the first BO refuses the eviction.
+ * Catches: the allocation waits only for the reservation of the first BO.
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -407,9 +409,9 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * As create_held(), but the other thread has CREATE_BOS BOs reserved during each try, and the
- * allocation needs the VRAM of all these BOs. Catches: the allocation fails, although it can evict
- * the BOs between the tries.
+ * As create_held(), but the allocation needs the VRAM of CREATE_BOS BOs. Another thread has all of
+ * them reserved during each try of the allocation, and releases them after the try. Catches: the
+ * allocation fails, although it can evict the BOs between its tries.
  */
 static void create_held_many(struct kunit *test)
 {
@@ -518,9 +520,10 @@ static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
 }
 
 /*
- * The process's list has a GTT BO, a VRAM BO that was evicted to GTT, and a second GTT BO. The GTT
- * BOs are in VRAM. Catches: the VRAM BO is not moved first; a GTT BO is not moved to GTT; the GTT
- * BOs are not moved in the order of the list; a BO gets no eviction fence.
+ * The process's list has a GTT BO, a VRAM BO, and a second GTT BO. All three have to move, because
+ * the GTT BOs start in VRAM, and the VRAM BO was evicted to GTT. Catches: the VRAM BO is not moved
+ * first; a GTT BO is not moved to GTT; the GTT BOs are not moved in the order of the list; a BO
+ * gets no eviction fence.
  */
 static void validate_order(struct kunit *test)
 {

@@ -114,7 +114,10 @@ struct limit_bo {
 	unsigned int gpu;
 };
 
-/* Return the bytes of system memory that all reservations use. */
+/*
+ * Return the bytes of system memory that all reservations use. If the VRAM reservations of a GPU
+ * exceed the size of its VRAM, the excess needs system memory, too.
+ */
 static u64 limit_sum(const struct limit_bo *bo)
 {
 	u64 gtt = 0, vram[2] = {};

@@ -280,14 +280,14 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * Check that the attributes take precedence over the policy:
+ * Check that the policy decides only what the attributes leave open:
  *
  * - A fault of a GPU without access is denied.
- * - Memory moves to the preferred location if the faulting GPU can reach this location.
- * - If the faulting GPU cannot reach it, the policy decides for a GPU with ACCESS. Memory does not
- *   move for a GPU with ACCESS_IN_PLACE.
+ * - If the faulting GPU can reach the preferred location, memory moves there.
+ * - Otherwise memory does not move if the faulting GPU has ACCESS_IN_PLACE. If the faulting GPU has
+ *   ACCESS, the policy decides whether memory moves to this GPU.
  * - Memory does not move if attr_stays() is true (XNACK is off, or the range has the flag
- *   GPU_ALWAYS_MAPPED) and another GPU with access cannot reach the new location.
+ *   GPU_ALWAYS_MAPPED) and a GPU with access cannot reach the new location.
  *
  * The test records no migration by svm_policy_pulled(), and VRAM has free space. So the two rules
  * of svm_policy.c against moves back and forth do not apply.
@@ -360,8 +360,8 @@ struct policy_case {
 static const struct policy_case policy_table[] = {
 	/*
 	 * Memory moves to the GPU that faults. If another GPU's fault then takes the memory away,
-	 * the memory does not move back to the first GPU until a long time has passed. Last two
-	 * rows: a fault of a GPU without access is denied.
+	 * the memory does not move back to the first GPU until a long time has passed ('T'). In
+	 * the two rows with "na", GPU 0 has no access, so its fault is denied ('x').
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
@@ -420,12 +420,12 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
 	/*
-	 * In two cases, a GPU with ACCESS pulls memory before its lead is 5:
-	 * - The last prefetch (policy_case.prefetch) went to this GPU: the GPU pulls memory at its
-	 *   first fault.
-	 * - The range has fewer pages than the granularity (512): the GPU pulls memory when it has
-	 *   had more faults than all other GPUs together.
-	 * A preferred location takes precedence (last two rows).
+	 * In two cases, a GPU with ACCESS needs fewer faults than above to pull memory:
+	 * - The last prefetch (policy_case.prefetch) went to this GPU (rows 1 and 2). Then the GPU
+	 *   pulls memory at its first fault.
+	 * - The range has fewer pages than the granularity, 512 (rows 3 to 6). Then the GPU pulls
+	 *   memory when it has had more faults than all other GPUs together.
+	 * A preferred location takes precedence (rows 7 and 8).
 	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
 	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
@@ -438,12 +438,12 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Record a migration to a GPU's VRAM, a pull, by svm_policy_pulled(). Return true if
- * svm_policy_pulled() has set svm_pull.until, the end of the time in which the pull is recent, at
- * least one second ahead.
+ * Record a migration to a GPU's VRAM, a pull, by svm_policy_pulled(). The pull is recent until the
+ * time svm_pull.until. Return true if svm_policy_pulled() has set this time at least one second
+ * ahead.
  *
- * The guest may be stopped for longer than a second between two faults. So replace svm_pull.until
- * by U64_MAX then: the pull is recent until a 'T' in policy_case.faults sets svm_pull.until to 0.
+ * The guest may be stopped for longer than a second between two faults. So set svm_pull.until to
+ * U64_MAX: the pull stays recent until a 'T' in policy_case.faults sets svm_pull.until to 0.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)

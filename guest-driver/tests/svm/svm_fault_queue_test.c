@@ -242,8 +242,8 @@ static void fault_bounded(struct kunit *test)
 					  FAULT_TIMEOUT_US, false, m), 0);
 	/*
 	 * In each round, repeat the faults of slots 0 and 1, as the hardware does until they are
-	 * acknowledged. Also raise a new fault with slot 2, although the previous round's fault
-	 * with slot 2 was not acknowledged, as after a reset that has freed the slot.
+	 * acknowledged. Also raise a new fault with slot 2, whose last fault was not acknowledged.
+	 * (The hardware uses such a slot again if a reset has freed it.)
 	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 0, 1);

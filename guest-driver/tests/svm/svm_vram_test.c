@@ -4,10 +4,11 @@
  * (svm/migrate/svm_pagemap.c, svm_bo.c). Catches: the eviction never returns; the eviction
  * reports success; the page is freed in spite of the reference.
  *
- * Test CPU faults on a page that another fault is moving (svm/migrate/svm_migrate.c). Catches:
- * a fault keeps its page reference, so that the page cannot move; a fault returns without a page
- * reference, or changes vmf->page. (After svm_migrate_to_ram(), do_swap_page() drops a reference
- * to vmf->page, so svm_migrate_to_ram() must return with this reference.)
+ * Test CPU faults on a page that another fault is moving (svm/migrate/svm_migrate.c). While
+ * svm_migrate_to_ram() waits for the other fault, it must not hold a reference to vmf->page, so
+ * that the page can move. On return, it must hold a reference again, because do_swap_page() drops
+ * one. Catches: the reference is held during the wait; the reference is missing on return;
+ * vmf->page has changed.
  *
  * Test the owner and the location of pages in VRAM of several GPUs (svm/migrate/svm_hive.c). Two of
  * the GPUs are in the same hive, the others in another hive or in none. Catches: HMM returns a page
@@ -300,9 +301,8 @@ static void touch_lends(struct kunit *test)
 
 /*
  * Two threads have dropped their page references, and wait until another fault has moved the page.
- * One of the threads is killed. Check that the killed thread gets its reference back at once.
- * Check that svm_touch_end(), which takes a reference for the other thread, does not take another
- * reference for the killed thread.
+ * Kill the first thread, and check that it takes a reference again at once. Then call
+ * svm_touch_end(), and check that it takes a reference for the second thread only.
  */
 static void touch_killed(struct kunit *test)
 {

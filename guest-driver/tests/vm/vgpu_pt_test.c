@@ -13,7 +13,7 @@
 #include "vm/vgpu_vm.h"
 
 #define MOCK_TABLES	256
-#define VRAM_BASE	0x2400000000ull		/* address of VRAM in entries */
+#define VRAM_BASE	0x2400000000ull		/* VRAM's address, as page-table entries hold it */
 #define TABLES_AT	0x10000000ull		/* offset of the tables in VRAM */
 #define WINDOW		4096u			/* number of checked pages: eight PTBs */
 #define ROUNDS		1500
@@ -31,8 +31,8 @@
  * @writes: number of calls of vgpu_pt_ops.write() in the current step (VGPU_PT_STEP_WRITES)
  * @most_writes: largest value of @writes since the last pt_do_write() or pt_do_clear() began
  * @first: first page of the window that is checked
- * @want: expected entry of each page of the window, or 0 if the entry is invalid. Addresses in
- *        VRAM are without @pt.vram_base
+ * @want: expected entry of each page of the window, or 0 if the entry is invalid. Instead of an
+ *        address in VRAM, @want has the offset in VRAM (the address minus @pt.vram_base)
  */
 struct pt_mock {
 	struct vgpu_pt pt;
@@ -309,8 +309,9 @@ static void pt_random(struct kunit *test, u64 first)
 		u64 flags = prandom_u32_state(&rnd) & 1 ? RW : RO;
 
 		/*
-		 * For a random half of the spans, make page and memory equal modulo 2 MiB, so that
-		 * parts of these spans can become 2 MiB leaves.
+		 * For a random half of the spans, make the virtual address of the first page and
+		 * the address of its memory (addr) equal modulo 2 MiB, so that parts of these spans
+		 * can become 2 MiB leaves.
 		 */
 		if (prandom_u32_state(&rnd) & 1)
 			addr = ALIGN_DOWN(addr, SZ_2M) +
@@ -395,11 +396,12 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * For each shift, map a leaf and split it by mapping other memory at all pages of the leaf except
- * the first and the last. Modulo 8 MiB, a page's address and the address of its memory differ by
- * 2^shift pages, so no fragment can have more than 2^shift pages. Catches: the split takes more
- * writes than VGPU_PT_STEP_WRITES (a job of SDMA packets would lose entries then); a fragment is
- * larger than the alignment of its pages or of its memory.
+ * For each shift, map a leaf. Then map other memory at all pages of the leaf except the first and
+ * the last, so that vgpu_pt_write() splits the leaf. The address of each of these pages and the
+ * address of its memory differ by 2^shift pages (modulo 8 MiB). A fragment is aligned at both
+ * addresses, so it has at most 2^shift pages. Catches: the second vgpu_pt_write() makes more than
+ * VGPU_PT_STEP_WRITES writes (a job of SDMA packets would then lose entries); a fragment is not
+ * aligned.
  */
 static void pt_misaligned(struct kunit *test)
 {

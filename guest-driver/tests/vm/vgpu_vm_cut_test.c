@@ -46,8 +46,9 @@ struct cut_watch {
 };
 
 /*
- * Pages 87 to 598 of the window are a 2 MiB leaf. A cut of a part of this range splits the leaf. In
- * a mapping of a BO, vbo_mend() writes the entries of the leaf's other pages again.
+ * Pages 87 to 598 of the window are a 2 MiB leaf. If CUT_CLEAR unmaps some, but not all of
+ * these pages, the leaf is split. In a mapping of a BO, vbo_mend() then writes the entries of the
+ * leaf's other pages again. (CUT_UNMAP_VA and CUT_UNMAP_ALL unmap the whole mapping.)
  */
 static const struct cut_case cuts[] = {
 	{ "head", CUT_CLEAR, 0, 100 },

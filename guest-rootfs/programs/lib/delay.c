@@ -46,12 +46,12 @@ static __thread struct {
 	/*
 	 * find_path() walks up the frames until it meets one of these two frames:
 	 *
-	 * root: in a thread, frame of the caller of run_thread(). In the process that the runner
-	 *	has forked, frame of the caller of the case's function. A process that the case has
-	 *	forked keeps the root of its creator.
-	 * base: in a process that the case has forked, frame of the caller of fork(). (After this
-	 *	caller has returned, base is not met any more, and the walk ends at root.)
-	 *	In other processes and in threads, equal to root.
+	 * - In the process that the runner has forked, both are the frame of the caller of the
+	 *   case's function.
+	 * - In a thread, both are the frame of the caller of run_thread().
+	 * - In a process that the case has forked, base is the frame of the caller of fork(). root
+	 *   is the root of the thread that called fork(). (After the caller of fork() has returned,
+	 *   the walk does not meet base any more, and ends at root.)
 	 */
 	void **root, **base;
 } me;

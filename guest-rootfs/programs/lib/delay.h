@@ -4,12 +4,15 @@
  * linked with --wrap for these calls (programs/Makefile).
  *
  * A delay point, or point, is a wrapped call together with the path that led to the call. (Calls of
- * kind DELAY_UNCOUNTED are not points.) The path consists of return addresses: the first is that of
- * the case's function, the last is that of the call's wrapper. If there are more than DELAY_FRAMES
- * addresses, only the first DELAY_FRAMES belong to the path. In a thread, the first address is that
- * of run_thread() (delay_wrap.c), which calls the thread's function. In a forked process, the first
- * address is in the function that called fork(). After this function has returned, the first
- * address is that of the case's function or, if a thread has called fork(), of run_thread().
+ * kind DELAY_UNCOUNTED are not points.) The path consists of return addresses. The innermost is
+ * that of the call's wrapper. The outermost is:
+ *
+ *   in the case's process  the return address of the case's function
+ *   in a thread            that of run_thread() (delay_wrap.c), which calls the thread's function
+ *   in a forked process    an address in the function that called fork(). After this function has
+ *                          returned, the same as in the thread that called fork()
+ *
+ * Only the outermost DELAY_FRAMES addresses belong to the path.
  *
  * The ID of a point is a hash of the call and its path. In a forked process or a thread, the hash
  * includes the ID of the point at which the process or thread was created. The ID is the same in
@@ -35,7 +38,7 @@
 
 /**
  * struct delay_point - a point that a process of the case has reached
- * @id: hash of the call and its path; 0 if this entry of the table is free
+ * @id: ID of the point (see above); 0 if this entry of the table is free
  * @what: name of the wrapped call
  * @hits: how often the point was reached, if it is the selected point; otherwise 0
  * @pc: return addresses of the path, innermost first; unused elements are 0
@@ -61,7 +64,7 @@ void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
  * calls the case's function. To find the path to a point, delay.c walks from the point up to this
- * frame. So the first address of the path is that of the case's function.
+ * frame. So the outermost address of the path is the return address of the case's function.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

@@ -46,12 +46,16 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Most wrappers call delay_before(), the wrapped call named @what, and delay_after(). The wrappers
- * of fork() and pthread_create() call only delay_before(), after the wrapped call. (With random
- * delays, the wrapper of fork() calls it before the wrapped call, too.) The wrapper of _exit()
- * calls only delay_before(), before the wrapped call. Both functions may sleep, and preserve errno.
- * @frame is the frame address of the wrapper, from which find_path() in delay.c finds the path to
- * the call.
+ * Most wrappers call delay_before(), the wrapped call named @what, and delay_after(). Exceptions:
+ *
+ * - The wrappers of fork() and pthread_create() call delay_before() after the wrapped call, to make
+ *   the creator late. The new process or thread calls delay_before(), too. None of them calls
+ *   delay_after(). With random delays, the wrapper of fork() also calls delay_before() before the
+ *   fork.
+ * - The wrapper of _exit() does not call delay_after(), because _exit() does not return.
+ *
+ * delay_before() and delay_after() may sleep, and preserve errno. @frame is the frame address of
+ * the wrapper, from which find_path() in delay.c finds the path to the call.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
@@ -64,10 +68,9 @@ enum delay_kind delay_kind_of_file(int fd);
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
- * Set the state of a new process or thread. delay_fork_origin() has returned @o in the creator.
- * find_path() walks up from the frame of a wrapped call until it meets the frame @base or @root
- * (see me.base and me.root in delay.c). A new process passes NULL as @root, and so keeps the @root
- * of its creator.
+ * Set the state (me in delay.c) of the calling process or thread, which is new. @o is the result of
+ * delay_fork_origin() in the creator. @root and @base are the values for me.root and me.base. If
+ * @root is NULL, me.root keeps its value: that of the creator if the caller is a new process.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

@@ -185,9 +185,9 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 }
 
 /*
- * Delay _exit() in children that the case has forked. With VGPU_TEST_DELAY_POINT, the exit of the
- * process that runs the case's function is not delayed, because only the runner waits for it, not a
- * process of the case. With VGPU_TEST_DELAYS (random delays), this exit is delayed, too.
+ * With VGPU_TEST_DELAYS (random delays), delay every _exit(). With VGPU_TEST_DELAY_POINT, do not
+ * delay the exit of the process that runs the case's function: no process of the case waits for
+ * this exit, only the runner.
  */
 void __wrap__exit(int status)
 {

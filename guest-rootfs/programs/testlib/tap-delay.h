@@ -21,10 +21,9 @@ void tap_delay_start(int planned);
  * Run the case @c by @run(@c) and print the result. @run returns 0 if the case passed, 1 if it
  * failed, EXIT_SKIP if it was skipped.
  *
- * If VGPU_TEST_DELAY_POINT is "each", the first run has no delay. Further runs follow if the first
- * run passed and a process of the case synchronised with something else (delay_has_peers()): for
- * each delay point (delay.h) of the case, the case runs with a delay at this point, and the result
- * is printed.
+ * If VGPU_TEST_DELAY_POINT is "each", the first run has no delay. If this run has passed, and
+ * delay_has_peers() is true, the case then runs again for each of its delay points (delay.h), with
+ * a delay at this point. A result is printed for each point.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));

@@ -21,9 +21,10 @@
 
 /*
  * Time limit of a case in ms. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the
- * case fails first, with its own message. In the short form (tap_short()), CASE_LIMIT_MS is 45 s
- * and KILL_LIMIT_MS is 10 s, both times VGPU_TEST_SCALE. With the largest VGPU_TEST_SCALE, 4, their
- * sum is 220 s. So a hang is reported within 4 minutes, as guest_tests.py states.
+ * case fails first, with its own message. In the short form (tap_short()), CASE_LIMIT_MS is
+ * VGPU_TEST_SCALE * 45 s, and KILL_LIMIT_MS is VGPU_TEST_SCALE * 10 s. With the largest
+ * VGPU_TEST_SCALE, 4, their sum is 220 s. So a hang is reported within 4 minutes, as guest_tests.py
+ * states.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 /* Time limit in ms for the end of a killed process. */
@@ -202,8 +203,9 @@ static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 			return -1;
 		if (vg_now() > deadline && !measured) {
 			/*
-			 * vg_scale_again() takes time. Before a kill, check once more whether @pid
-			 * has ended.
+			 * Compute the deadline again, because a larger scale makes it later. Do not
+			 * kill @pid yet: it may have ended during vg_scale_again(), which takes
+			 * time.
 			 */
 			measured = !vg_scale_again();
 			deadline = start + limit_ms() * 1000000ull;

@@ -14,8 +14,9 @@
  *	broken	Only migrate the SVM memory, by the kernel's ring. The host makes the engine of this
  *		ring hang, and again after each recovery, until the driver gives up the engines.
  *		Then the CPU copies instead.
- *	hang	The engine of the user queue of "copy" hangs in a queue of a child. The driver
- *		must stop the child's queue, and all other work must continue.
+ *	hang	A child's queue makes an engine hang. The user queue of "copy" is on the same
+ *		engine. The driver must stop the child's queue, and all other work must
+ *		continue.
  *	dump	Check the devcoredump of the last failure.
  *	lost	A child has BOs in VRAM and in GTT, and resets the device. The driver must
  *		report exactly those BOs as lost whose contents have changed.

@@ -16,9 +16,9 @@
  * faults of the queues are acknowledged, the file is truncated, and the host injects a spurious
  * fault. The driver must not stop the process's queues because of this fault.
  *
- * First, the program prints the address of some memory. With "truncate", this is the mapping of the
- * file. With "copy", this is the destination. "exchange" prints the same address as "copy", but
- * does not use the memory there. Then the program prints "round N" after each round.
+ * First, the program prints address and size of memory in which the host can inject faults: with
+ * "truncate" the mapping of the file, with "copy" the destination. (With "exchange", ignore this
+ * line.) Then the program prints "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>

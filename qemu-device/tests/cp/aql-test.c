@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests AQL packets. */
+/*
+ * vgpu-kfd: tests AQL packets in compute queues: headers, barriers, signals,
+ * faults, refused packets, and a full ring.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"

@@ -478,23 +478,22 @@ static void test_srbm_unmapped(void)
  * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
  *
- * One bottom half, B, writes registers for all compute queues, in the order of
- * the queues. Another bottom half writes registers for the SDMA engine. The
- * queues set words when they have reached a step. Gates let each next action
- * start only when the test has seen the word before. The order:
+ * Bottom half B writes registers for all compute queues, in the order of the
+ * queues. Bottom half S writes registers for the SDMA engine. A gate stands
+ * before each of the steps 2 to 5. The test opens the gate when it has seen the
+ * word that is set in the step before:
  * 1. The test holds B in the register write for c[0], as in test_reg_wait().
- *    c[2] sets the word HELD.
- * 2. c[1] sets FREEZES and requests the write that freezes the engine. c[2]
- *    then runs for more than one time slice and sets LOOKED. One thread serves
- *    all compute queues, so the time slice of c[1] is over when LOOKED is set.
- * 3. The KIQ maps u[0], a queue of the engine. u[0] sets GOES and requests a
+ *    Then c[2] sets HELD.
+ * 2. c[1] sets FREEZES and requests the write that freezes the engine.
+ * 3. c[2] runs for more than one time slice and sets LOOKED. One thread serves
+ *    all compute queues, so c[1] now waits for its write.
+ * 4. The KIQ maps u[0], a queue of the engine. u[0] sets GOES and requests a
  *    register write.
- * 4. The KIQ maps u[1], another queue of the engine. u[1] sets GONE. One thread
- *    serves both queues, so the time slice of u[0] is over when GONE is set.
- * 5. The test releases B. B completes the write for c[0] and does the write for
- *    c[1], which freezes the engine. Only then does the engine's bottom half
- *    run. It must not do the write for u[0] until the engine is no longer
- *    frozen.
+ * 5. The KIQ maps u[1], another queue of the engine. u[1] sets GONE. One thread
+ *    serves both queues, so u[0] now waits for its write.
+ * 6. The test releases B. B completes the write for c[0] and does the write for
+ *    c[1], which freezes the engine. Then S runs. S must not do the write for
+ *    u[0] while the engine is frozen.
  */
 static void test_reg_frozen(void)
 {

@@ -237,9 +237,9 @@ static void test_forgets(void)
     Maps m;
 
     /*
-     * The busy engine is the last one. If the device stops and resets one
-     * engine after the other, the device waits long for the busy engine. So the
-     * CP has time to map queues to engine 0 after the reset of engine 0.
+     * Make the last engine the busy one. A device with the bug resets engine 0,
+     * then waits long for the busy engine before it resets that engine. During
+     * this wait, the CP has time to map queues to engine 0.
      */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
@@ -267,13 +267,13 @@ static void test_forgets(void)
 /*
  * UNMAP_QUEUES saves the old queue of an RLC. During this save, the test resets
  * the engine and starts a new queue in the same RLC. The new queue executes an
- * indirect buffer. Catches: at the end of the save, the CP drops the position
- * in this buffer, so that the first packet of the buffer runs twice.
+ * indirect buffer. Catches: at the end of the save, the CP drops the progress
+ * of the new queue, so that the first packet of the indirect buffer runs twice.
  *
- * The test holds the CP while the CP writes the MQD of the old queue. For this,
- * the test first makes the VRAM aperture so small that the MQD is outside of
- * it. The write faults, and the CP logs a trace event for the fault. The test
- * holds the CP while the CP logs this event: see qvgpu_hold_arm().
+ * The test has to hold the CP during the save. This is possible only while the
+ * CP logs a trace event: see qvgpu_hold_arm(). Therefore the test makes the
+ * VRAM aperture so small that the MQD is outside of the aperture. The CP's
+ * write of the MQD then faults, and the CP logs an event for the fault.
  */
 static void test_engine(void)
 {

@@ -347,8 +347,8 @@ static void test_overlong(void)
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
     qvgpu_hws_sync(&h);
     /*
-     * The engine must not resume the WRITE packet that @work describes. It must
-     * execute the packets in the ring.
+     * The engine must not resume the unfinished WRITE packet in the MQD (array
+     * @work). The engine must execute the packets in the ring.
      */
     qvgpu_user_sdma_finish(&u);
     g_assert_cmpuint(qtest_readq(v->qts, sums), ==, 1);
@@ -371,11 +371,12 @@ static bool polls(QVGPU *v, unsigned engine)
 }
 
 /*
- * POLL_REGMEM without a retry limit waits. The test writes a large number of
- * tries into the MQD; the next save must store a larger number of tries.
+ * Catches: POLL_REGMEM counts its tries from 0 after each preemption. A poll
+ * with a retry limit then never times out if time slices are short.
  *
- * Catches: POLL_REGMEM counts its tries from 0 after each preemption, so that a
- * poll with a retry limit never times out if time slices are short.
+ * A queue executes a POLL_REGMEM without a retry limit. The test unmaps the
+ * queue, writes a large number of tries to the MQD, and maps the queue again.
+ * The next unmap must save a larger number of tries.
  */
 static void test_polls(void)
 {

@@ -82,9 +82,9 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 /*
  * Let the queues pass a token, the value of SHARED. The scheduler maps queues
  * in the order of the list, a few at a time. Each queue passes the token to the
- * queue before it in the list, so that two successive holders are seldom mapped
- * together. In each step, a queue also writes to its own address, which shows
- * whether the queue has the right address space.
+ * queue before it in the list. Because of this opposite order, the relay takes
+ * many time slices. In each step, a queue also writes to its own address, which
+ * shows whether the queue has the right address space.
  */
 static void relay(Fixture *f)
 {

@@ -230,14 +230,13 @@ static void make_vmid0(FuzzCase *c)
                                           : fuzz_below(r, 4096) << 24;
         /*
          * A leaf of 1 GiB maps the address fb_offset, where VRAM begins. The
-         * device aligns the leaf's address down to 1 GiB. Packets access only
-         * the first 2 * vram_size bytes of the leaf.
-         * - If fb_offset is a multiple of 1 GiB, the leaf starts with VRAM.
-         * - If fb_offset % GiB is at least 2 * vram_size, packets access only
-         *   addresses below fb_offset. No VRAM is at these addresses, so the
-         *   accesses fault.
-         * - With any other fb_offset, a queue would access VRAM outside its own
-         *   part. Therefore, align such an fb_offset down to 1 GiB.
+         * device aligns the leaf's address down to 1 GiB. So VRAM begins at
+         * byte fb_offset % GiB of the leaf. Packets access only the first
+         * 2 * vram_size bytes of the leaf.
+         * - If VRAM begins behind these bytes, all accesses fault.
+         * - If VRAM begins in the middle of these bytes, a queue would access
+         *   VRAM outside the queue's part (fuzz_part()). Avoid this: let VRAM
+         *   begin at the start of the leaf.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

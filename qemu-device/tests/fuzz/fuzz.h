@@ -80,9 +80,9 @@ typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
     /*
-     * The entry is a leaf for data pages, not for rings or indirect buffers.
-     * The queue finds its packets even if the leaf maps other pages. Therefore,
-     * a repair may write another value than @want.
+     * True if the entry is a leaf that maps data pages. A repair may then write
+     * another value than @want. False if the queue needs the entry to find its
+     * packets: a repair must write @want.
      */
     bool data;
 } FuzzBroken;
@@ -180,7 +180,8 @@ struct FuzzCase {
     GArray *faults;             /* expected no-retry faults: FuzzFault */
     GArray *seen_faults;
     unsigned npackets;
-    bool redone;                /* a compute queue may have repeated packets */
+    /* A compute queue may have executed some packets more than once. */
+    bool redone;
     /* the machine is still to be saved and restored */
     bool save;
     /* Totals of all cases that this machine has run. */
@@ -227,9 +228,9 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
  *   many of VRAM
  * - data from FUZZ_HIGH_VA to the last page
  *
- * After these 2 MiB, a leaf of 2 MiB maps all of the queue's part of RAM once
- * more, and the next leaf maps all of the queue's part of VRAM. The GART maps
- * data pages only.
+ * Two leaves of 2 MiB follow, which map data, rings and buffers a second time:
+ * the first leaf maps the queue's whole part of RAM, and the second leaf maps
+ * the queue's whole part of VRAM. The GART maps data pages only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128
@@ -378,9 +379,7 @@ void fuzz_stop(FuzzCase *c);
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take all pending interrupts and record each for its queue. */
 void fuzz_drain_irqs(FuzzCase *c);
-/*
- * Longest wait in microseconds: two thirds of the longest wait of the qtests.
- */
+/* Longest wait for a retry fault or for the end of a queue, in microseconds. */
 #define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 
 /* Functions of fault-handler.c */
@@ -393,8 +392,9 @@ void fuzz_drain_irqs(FuzzCase *c);
  * @write: true for a write access
  * @hit: the page-table entry that faults
  *
- * Waits for the fault, may disturb the device and compare the queue's memory,
- * may repair the entry, and acknowledges the fault. If the entry still faults,
+ * Waits for the fault. Random choices then decide whether the function disturbs
+ * the device, compares the queue's memory, and repairs the page-table entry. At
+ * the end, acknowledges the fault if the CAM is on. If the entry still faults,
  * the device reports the fault again.
  *
  * Return: false if the case has failed.

@@ -172,8 +172,9 @@ static uint64_t pair(const uint32_t *dw)
 typedef struct Copy {
     FuzzQueue *q;
     unsigned vmid;
-    GHashTable *from;
-    GHashTable *to[2];          /* one per destination; [1]: broadcast only */
+    GHashTable *from;           /* places read */
+    /* Places written at each destination; [1] is used by broadcasts only. */
+    GHashTable *to[2];
     /*
      * A destination overlaps the source or the other destination. The bytes
      * that the copy writes are then undefined.
@@ -254,9 +255,11 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 
     copy_begin(&c, q, vmid);
     /*
-     * A broadcast copy has two destinations. If the second one faults, the
-     * device may write bytes to the first one again when it retries. Therefore,
-     * q->loose keeps disturb() from comparing memory during the copy.
+     * A broadcast copy has two destinations. The device copies piece by piece,
+     * to the first destination and then to the second one. If the second one
+     * faults, the oracle does not know where the device's piece ends, and so
+     * how much of the first destination is written. Therefore, q->loose keeps
+     * disturb() from comparing memory during the copy.
      */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {

@@ -278,7 +278,10 @@ static void test_cam_full(void)
         QVGPUIrq irq;
         unsigned n, slot;
 
-        /* Two entries come only after cam_ack() below has freed a slot. */
+        /*
+         * There are two more faults than CAM slots. The entries of two faults
+         * come only after qvgpu_cam_ack() below has freed slots.
+         */
         qvgpu_ih_next(v, &irq);
         n = irq.data[0] - (uint32_t)(VA >> 12);
         g_assert_cmpuint(n, <, QUEUES);

@@ -185,7 +185,11 @@ static void test_overflow(void)
                         2 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
         g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__RB_OVERFLOW,
                         ==, 0);
-        /* Entries 0 and 1 are overwritten. The driver reads from entry 3 on. */
+        /*
+         * Entries 0 and 1 are overwritten, and the write pointer is at entry 2.
+         * The driver continues at entry 3: equal pointers would mean that the
+         * ring is empty.
+         */
         for (i = 3; i < ENTRIES + 2; i++) {
             expect_trap_in(&t, n, i % ENTRIES, i);
         }
@@ -270,8 +274,8 @@ static void test_ring0_full(void)
 }
 
 /*
- * Catches: an overflow of ring 0 overwrites the announcement of ring 1, and
- * ring 1 is not announced again.
+ * Ring 0 announces a new entry of ring 1. Then an overflow of ring 0 overwrites
+ * the announcement. Catches: ring 0 does not announce ring 1 again.
  */
 static void test_ring0_overflow(void)
 {

@@ -46,7 +46,10 @@ static void fault(Irq *t)
     qvgpu_pkt_fence(&t->q, VA, 1);
     qvgpu_sdma_kick(&t->q);
     qvgpu_wait_until(qvgpu_counter(t->v, VGPU_CNT_FAULTS_RETRY) == 1);
-    /* The engine pushes the entry before it serves kq, its other queue. */
+    /*
+     * Wait for a packet of kq, another queue of the engine. The engine pushes
+     * the fault's entry before it serves kq.
+     */
     qvgpu_sdma_pass(&t->kq);
 }
 
@@ -107,11 +110,11 @@ static void test_spurious(void)
 /*
  * Catches: a division by 0, because the number of pages in the range overflows.
  *
- * The device chooses the page number random % N, where N is the number of pages
- * in the range. All injections have the same seed, so random is the same. For
- * the three lengths, N is 2^39, 2^52 and 2^52. These are powers of two greater
- * than 2^32. Therefore bits 31:0 of all chosen page numbers are equal. If they
- * are not, an N was wrong.
+ * The device chooses page number random % N in a range of N pages. All
+ * injections have the same seed, so random is the same. The three lengths,
+ * rounded up to pages, give N = 2^39, 2^52 and 2^52. The remainder by such a
+ * power of two keeps bits 31:0 of random. So bits 31:0 of all page numbers
+ * (data[0]) must be equal.
  */
 static void test_spurious_everywhere(void)
 {

@@ -309,10 +309,7 @@ static void test_seed(void)
     g_assert_cmpuint(hit, <, PAGES * 7 / 8);
 }
 
-/*
- * Member 'xor' of the injection directs an access to another page. Catches:
- * pte-corrupt has no effect.
- */
+/* Catches: pte-corrupt does not XOR the page-table entry with member 'xor'. */
 static void test_corrupt(void)
 {
     Inject t;
@@ -389,8 +386,8 @@ static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
 }
 
 /*
- * Catches: gart-lost does not affect the page table of VMID 0; pte-lost affects
- * the page table of VMID 0.
+ * Catches: on the page table of VMID 0 (the GART), gart-lost has no effect, or
+ * pte-lost has an effect. (Only gart-lost must have an effect there.)
  */
 static void test_gart_lost(void)
 {
@@ -464,9 +461,9 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * Each round has one walk. After round 1, the GART entry changes to
-         * the second page; later writes of the entry change nothing. In rounds
-         * 2 and 3, the injection still returns the old entry. Round 4 reads the
+         * Each round has one walk. After round 1, the GART entry refers to the
+         * second page. (Later rounds write the same entry again.) In rounds 2
+         * and 3, the injection still returns the old entry. Round 4 reads the
          * new entry.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);

@@ -45,8 +45,8 @@ void workload_faults(Workload *r);
 /* Raise interrupts. */
 void workload_traps(Workload *r);
 /*
- * Request TLB invalidations. Wait for each acknowledge unless the injection has
- * acted on the request.
+ * Request TLB invalidations, and wait for each acknowledge. Do not wait if the
+ * injection has fired for the request, because it may suppress the acknowledge.
  */
 void workload_invalidations(Workload *r);
 /*

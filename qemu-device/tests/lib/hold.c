@@ -99,7 +99,10 @@ bool qvgpu_hold_logged(QVGPUHold *h)
     if (!line) {
         return false;
     }
-    /* One such line fits in LINE_BYTES, two do not. */
+    /*
+     * This line must fit in the LINE_BYTES that were free. A second line of
+     * this length must not fit, so that the thread that logs it is held.
+     */
     g_assert_cmpint(line, >, LINE_BYTES / 2);
     g_assert_cmpint(line, <=, LINE_BYTES);
     return true;

@@ -230,8 +230,8 @@ void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u)
 }
 
 /*
- * Return DW3 of RUN_LIST: the length and the flags of the list. With @chain,
- * the length includes a chain packet, and the flags include CHAIN.
+ * Return DW3 of RUN_LIST. @chain: for the chain packet at the end of the list.
+ * @h->dwords does not include this packet yet.
  */
 static uint32_t run_control(QVGPUHws *h, bool chain)
 {

@@ -135,13 +135,14 @@ static void test_bus_master_access(void)
 #define BEHIND      QPCI_DEVFN(32, 0)
 
 /*
- * Catches: a write disables a peer's memory decoding, but does not wait for an
- * engine that is within an access to the peer's VRAM. The VRAM then leaves the
- * bus during the access.
+ * Catches: a write to a peer's PCI_COMMAND disables memory decoding, but does
+ * not wait for an engine that is within an access to the peer's VRAM. The VRAM
+ * then leaves the bus during the access.
  *
- * The engine copies from the VRAM of the peer, a second device, to a page that
- * is not mapped. The engine first maps the source page, then faults at the
- * destination, and is held there as in test_bus_master_access().
+ * The engine copies from the VRAM of the peer, a second device. First, the
+ * engine looks up the source page on the bus. Then the engine faults at the
+ * destination, which has no page-table entry. The test holds the engine there,
+ * as in test_bus_master_access().
  */
 static void test_peer_access(void)
 {
@@ -207,7 +208,6 @@ static bool has_delays(void)
     return has;
 }
 
-/* Return true if QEMU has mapped the file at @path. */
 static bool maps_file(QVGPU *v, const char *path)
 {
     g_autofree char *name = g_strdup_printf("/proc/%d/maps",

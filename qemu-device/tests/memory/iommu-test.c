@@ -65,7 +65,10 @@ struct Iommu {
     uint64_t (*entry)(uint64_t page);
     /* Invalidate all translations of the IOMMU. */
     void (*invalidate)(Iommu *m, QVGPU *v);
-    /* CPU address of the IOMMU table for the bus addresses from IOVA on */
+    /*
+     * CPU address of the IOMMU table that translates the bus addresses from
+     * IOVA to IOVA_LOST - 1
+     */
     uint64_t pages;
     uint64_t cmdbuf;
     uint32_t tail;
@@ -128,9 +131,9 @@ static void amd_enable(Iommu *m, QVGPU *v)
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
      * The table for IOVA_LOST is at IOAPIC, where every table entry reads as 0.
-     * vtd_enable() uses HOLE instead. Here, a read of a table entry at HOLE
-     * would fail, and QEMU's amd-iommu would then shift a value by 64 to build
-     * an event for its log. This shift is undefined in C.
+     * HOLE, which vtd_enable() uses, is not possible here: amd-iommu would fail
+     * to read an entry at HOLE, and would then shift a value by 64 to log the
+     * failure. This shift is undefined in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -355,17 +358,16 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
 }
 
 /*
- * Catches: an invalidation of another VMID, or in another hub, discards IOMMU
- * requests and replies of a queue, so that repeated invalidations starve queues
- * behind an IOMMU; an invalidation of the queue's own VMID does not discard
- * them.
+ * Catches: an invalidation of another VMID, or in another hub, discards a
+ * queue's IOMMU requests and replies. (Repeated invalidations would then starve
+ * the queue.) Catches also: an invalidation of the queue's own VMID in its own
+ * hub does not discard them.
  *
+ * The test makes three copies, with one of these three invalidations in each.
  * Without an invalidation, the engine makes two requests, one for each page.
- * The test writes the invalidation after the first request. At that time, the
- * second request is not complete, because the test holds the engine in it. If
- * the invalidation discards a request or a reply, the engine makes more than
- * two requests. The first two invalidations must not do so, and the last one
- * must.
+ * The test holds the engine within the second request, and writes the
+ * invalidation. If the invalidation discards a request or a reply, the engine
+ * makes more than two requests.
  */
 static void test_invalidate(const void *kind)
 {

@@ -163,9 +163,10 @@ static void test_self_reference(void)
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     /*
-     * Each entry refers to this table, and is valid at all levels: BFS is
-     * required in PDB1, and TF makes an entry of PDB0 refer to a table. A PTE
-     * may have both.
+     * Each entry points to this same table. So the walk reads the table as
+     * PDB1, then as PDB0, then as PTB. In PDB1, an entry needs BFS to be valid.
+     * In PDB0, an entry needs TF to point to a table. In a PTB, the walk
+     * ignores BFS and TF.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,

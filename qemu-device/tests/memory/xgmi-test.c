@@ -101,8 +101,8 @@ static void test_memory(void)
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
 
     /*
-     * Copy through page tables: a leaf of 1 GiB maps both nodes. At higher
-     * addresses in the leaf, there is no memory.
+     * Copy through page tables. The leaf of 1 GiB begins with the VRAM of both
+     * nodes. Behind this VRAM, there is no memory in the leaf.
      */
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_space_set_retry(&space, false);
@@ -253,16 +253,14 @@ static void test_link_down(void)
  * completes while a peer is within an access over the link; a read of
  * XGMI_LINKS shows the link down while a peer is within such an access.
  *
- * An engine of device a copies from the VRAM of device b to a page that is not
- * mapped. The access first maps b's VRAM, then causes a retry fault at the
- * destination. The test holds the engine between two trace events of this
- * fault, while b's VRAM is mapped. After its release, the engine repeats the
- * access.
+ * An engine of device a copies from the VRAM of device b to a page without a
+ * page-table entry. The access first gets a pointer to b's VRAM, then causes a
+ * retry fault at the destination. Within this access, the test holds the engine
+ * for 0.2 s. Meanwhile, the test removes b if @removed is not NULL, and
+ * otherwise reads XGMI_LINKS. The removal or the read must wait for the engine.
  *
- * If @removed is NULL, the read of XGMI_LINKS must wait for the held engine.
- * Otherwise the removal of b must wait for the engine. No BAR of b is mapped: a
- * removal of a mapped BAR would change the bus, and this change would also wait
- * for the engine.
+ * No BAR of b is mapped. A removal of a mapped BAR would wait for the engine in
+ * any case, because it changes the bus.
  */
 static void test_peer_gone(const void *removed)
 {

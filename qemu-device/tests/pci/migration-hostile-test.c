@@ -61,10 +61,10 @@ static void stalled_finish(Stalled *t)
  * packet whose length differs from the length in its header. The engine would
  * never finish a WRITE packet of either kind.
  *
- * The test searches the saved state for AT, the GPU address of the stall. The
- * low byte of the buffer's size is AT_IB_SIZE bytes after the place where AT is
- * found. The low byte of the packet's length is AT_NDW bytes after this place
- * (see vmstate_vgpu_exec).
+ * The test finds AT, the GPU address of the stall, in the saved state, and
+ * changes a byte behind AT. AT_IB_SIZE and AT_NDW are offsets in bytes from the
+ * start of AT (see vmstate_vgpu_exec). The low byte of the buffer's size is at
+ * AT_IB_SIZE, and the low byte of the packet's length is at AT_NDW.
  */
 static void test_packet(void)
 {
@@ -233,8 +233,9 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 static void test_loadvm(void)
 {
     /*
-     * The saved state contains AT, the GPU address of the stall. The high byte
-     * of the IB depth is AT_IB_DEPTH bytes after the first byte of AT.
+     * patch() finds AT, the GPU address of the stall, in the snapshot, and
+     * changes the byte at offset AT_IB_DEPTH from there. This byte is the high
+     * byte of the number of indirect buffers.
      */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;

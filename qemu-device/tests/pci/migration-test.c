@@ -558,7 +558,7 @@ static void test_registers(void)
 static void test_hostile(void)
 {
     static const struct {
-        int at;                         /* bytes from the start of field va */
+        int at;                         /* bytes from the saved VGPUStall.va */
         uint8_t byte;
     } bad[] = {
         /* reason of the stall, high byte and low byte */

@@ -69,7 +69,7 @@ static void check_bars(QVGPU *v, uint64_t vram)
                     512 * KiB);
     g_assert_cmphex(flags, ==, 0);
     g_assert_cmpuint(qvgpu_rd(v, RCC_CONFIG_MEMSIZE), ==, vram / MiB);
-    /* The FB aperture has the size of VRAM. */
+    /* Both registers count units of 16 MiB. */
     g_assert_cmpuint(qvgpu_mm_rd(v, MC_VM_FB_LOCATION_TOP) -
                      qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 1, ==,
                      vram >> 24);

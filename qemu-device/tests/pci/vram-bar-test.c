@@ -18,7 +18,7 @@
 #define REBAR_AT    0x100
 #define CODE(size)  (ctz64(size) - 20)
 
-/* Read the dword of VRAM at @offset with MM_INDEX and MM_DATA. */
+/* @offset is in VRAM, and may be beyond BAR 0. */
 static uint32_t mm_rd(QVGPU *v, uint64_t offset)
 {
     qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | offset);

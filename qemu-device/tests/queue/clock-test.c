@@ -34,7 +34,8 @@
 #define START_NS    1234567890000ll
 
 /*
- * A machine with a queue that waits, and the kernel queue of the same engine.
+ * A machine with two queues of one engine. In q, a packet waits: in a poll, in
+ * an atomic loop, or for the retry of a fault. kq is the kernel queue.
  */
 typedef struct Clock {
     QVGPU *v;
@@ -133,8 +134,8 @@ static void expect_timeout(Clock *t, unsigned source)
 }
 
 /*
- * Stop the machine for @ms of host time. No wait of the device may end or
- * become shorter during this time, because the virtual clock is stopped.
+ * Stop the machine, and thereby the virtual clock, for @ms of host time. The
+ * callers check that no wait of the device ends or becomes shorter meanwhile.
  */
 static void stop_for(QVGPU *v, int64_t ms)
 {
@@ -344,10 +345,10 @@ static void test_moved_loop(void)
 }
 
 /*
- * The CAM is switched off. Catches: after a restore, an interrupt entry of a
- * retry fault comes too early. (The restore is between the second and the third
- * entry. The third entry must come 2 ms after the second one, as in
- * test_retry().)
+ * Catches: after a restore, a retry fault sends an interrupt entry too early.
+ *
+ * As in test_retry(), the CAM is off, and the third entry must come 2 ms after
+ * the second one. The restore is between these two entries.
  */
 static void test_moved_retry(void)
 {
@@ -464,8 +465,9 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * Catches: the defects of test_running_loop(), but for the end of a time slice.
- * When process 1 gets its time slice, its queue writes the GPU clock to memory.
+ * Catches: a time slice ends while the virtual clock is stopped, or never ends
+ * with icount. (test_running_loop() has the possible causes.) When process 1
+ * gets its time slice, its queue writes the GPU clock to memory.
  */
 static void test_running_slice(const void *machine)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: fixture of the replay tests: queues and memory for a copy. */
+/* vgpu-kfd: machine, queues and memory for tests of replays after faults. */
 #ifndef VGPU_TEST_REPLAY_FIXTURE_H
 #define VGPU_TEST_REPLAY_FIXTURE_H
 
@@ -22,8 +22,8 @@ typedef struct Replay {
 } Replay;
 
 /*
- * Start a machine with both queues and pattern 1 in src. SRC and DST are not
- * mapped.
+ * Start a machine with both queues. The pages at @r->src contain pattern 1. The
+ * GPU addresses SRC and DST are not mapped.
  */
 void replay_start(Replay *r);
 /* Map all pages of SRC or DST, without invalidation. */

@@ -53,8 +53,8 @@ static void test_acknowledge(void)
 
 /*
  * Catches: an invalidation does not wake a stalled queue; an invalidation frees
- * the CAM slot of a page, so that the next fault of the page is reported, too.
- * (Until the acknowledge, the slot must suppress such reports.)
+ * the CAM slot of a page, so that the next fault of the page sends an interrupt
+ * entry. (Only the driver's acknowledge of the fault must free the slot.)
  */
 static void test_invalidation(void)
 {
@@ -363,7 +363,6 @@ static void test_other_packets(void)
         g_assert_cmphex(qtest_readl(r.v->qts, r.dst + 11 * QVGPU_PAGE - 8 +
                                     4 * i), ==, 0x11223344);
     }
-    /* One access was replayed for each fault. */
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==,
                      qvgpu_counter(r.v, VGPU_CNT_REPLAYS));
     qvgpu_stop(r.v);
@@ -449,8 +448,8 @@ static void test_unmap_storm(void)
             }
         }
         /*
-         * After this invalidation, the test only maps pages. So both queues
-         * must become idle.
+         * After this invalidation, the test only maps pages. Each page then
+         * stays mapped, so both queues must become idle.
          */
         qvgpu_invalidate(r.v, 1u << VMID);
         serve(&r);

@@ -62,8 +62,8 @@ static void test_fair(void)
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
     /*
-     * Count the bytes from a time at which all queues run. A stop of the
-     * machine does not change the queues' shares of the bytes.
+     * Count the bytes from a time at which all queues run. Stop the machine to
+     * read the rptrs of all queues at the same time.
      */
     for (i = 0; i < QUEUES; i++) {
         qvgpu_wait_until(qvgpu_sdma_rptr(&q[i]));

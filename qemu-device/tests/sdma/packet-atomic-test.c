@@ -54,8 +54,8 @@ static const struct {
 
 /*
  * Cases of INC and DEC. Each case runs as a 64-bit operation and as a 32-bit
- * operation, with the same values. These cases are not in truths[], because
- * most 32-bit runs of truths[] use the upper halves of the 64-bit values.
+ * operation, with the same values. In truths[], the 32-bit run would use the
+ * upper halves of the values, and these are 0 here.
  */
 static const struct {
     uint32_t op;

@@ -440,7 +440,10 @@ static void test_poll_others(void)
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
     qvgpu_sdma_finish(&s.q);
 
-    /* Execute the packet that ROCr sends, which has no address. */
+    /*
+     * Execute the packet that ROCr sends. Its condition is always true, so the
+     * engine does not read the address.
+     */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0), 0, 0x80000000, 0, 0,
                0);
     qvgpu_sdma_finish(&s.q);

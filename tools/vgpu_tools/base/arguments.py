@@ -9,8 +9,8 @@ from vgpu_tools.base.errors import Failure
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser without --help and abbreviations. On an error the parser raises Failure with one sentence and status
-    2."""
+    """The parser of the commands of ./vgpu. `./vgpu help` stands in for --help. Errors are raised as Failure, so that
+    ./vgpu prints them like its other errors."""
 
     def __init__(self) -> None:
         super().__init__(prog="vgpu", add_help=False, allow_abbrev=False)

@@ -70,7 +70,6 @@ def kfdtest() -> Step:
 
 
 def rocr() -> Step:
-    """Return the step that builds vgpu-test-rocr."""
     source = ROCM / "vgpu-test-rocr.c"
 
     def hooks(job: Job, folder: Path) -> Sequence[str]:
@@ -85,7 +84,7 @@ def rocr() -> Step:
 
 
 def image() -> Path:
-    """Return the path of the image, an EROFS file."""
+    """Return the path of the root file system for --rootfs rocm. The step of build() makes this file."""
     return CACHE / "rocm.erofs"
 
 

@@ -181,5 +181,5 @@ def cache_lock(name: str) -> Iterator[None]:
 
 
 def jobs() -> str:
-    """Return the -j option of make and ninja: one job for each CPU."""
+    """Return the option of make and ninja for the number of parallel jobs."""
     return f"-j{os.cpu_count() or 2}"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads from C sources what reference pages list: comments, string literals, macros, arguments of a
-macro call."""
+"""Extracts parts of C sources for reference pages: comments, string literals, macros, and arguments of macro calls."""
 
 import ast
 import re

@@ -54,9 +54,11 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a page of reStructuredText for each room (folder) of the driver with faces (headers for other rooms). The
-    key of a page is the room's name with "-" for "/", or "driver" for the room ".". `texts` has the driver's sources by
-    path. Raises Failure if no face has a kernel-doc comment."""
+    """Return a page of reStructuredText for each room of the driver that has a `face` line in rooms.txt. (A room is a
+    folder. Its `face` line lists the headers that other rooms may include.)
+
+    The key of a page is the room's name with "-" for "/", or "driver" for the room ".". `texts` has the driver's
+    sources by path. Raises Failure if no page has a kernel-doc comment."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:

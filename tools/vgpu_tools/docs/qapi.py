@@ -47,8 +47,8 @@ class Definition:
     text: Text
 
     def members(self) -> list[Member]:
-        """Return the members that the definition lists: of a union those in "base", of other kinds those in "data".
-        Members of a base that is a type of its own are left out. An enum has no members."""
+        """Return the members that the definition itself lists: in "base" if it is a union, else in "data". The list is
+        empty for an enum, and if "base" or "data" is only the name of a type."""
         data = self.body.get("base" if self.kind == "union" else "data")
         return [_member(name, of) for name, of in data.items()] if isinstance(data, dict) else []
 

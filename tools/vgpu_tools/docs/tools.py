@@ -18,8 +18,8 @@ GUEST, BENCH = "tools/vgpu_tools/guest/options.py", "tools/vgpu_tools/bench/meas
 class Option:
     """An option or a positional word of a command, from a call of add_argument() in the source.
 
-    `default`, `type`, `choices` and `text` are keywords of this call, as text; "" if the call does not have the
-    keyword. `text` is the keyword `help`. `flag` says whether the call has the keyword `action`."""
+    `default`, `type` and `choices` are the values of the keywords with these names; `text` is the value of the keyword
+    `help`. Each is "" if the call lacks the keyword. `flag` says whether the call has the keyword `action`."""
 
     names: tuple[str, ...]
     default: str = ""

@@ -69,7 +69,7 @@ class Requests:
         self._wake_lock = threading.RLock()
 
     def give_up(self) -> None:
-        """End the run as its timeout does."""
+        """End the run as if the timeout had passed: the guest dumps its tasks first."""
         self.given_up = True
         self._notify()
 
@@ -396,8 +396,8 @@ class Running:
         self._flush()
 
     def _flush(self) -> None:
-        """Send pending bytes without blocking. While bytes are pending, the selector also waits until the socket is
-        writable, and does not read the command's input."""
+        """Send pending bytes to the agent without blocking. If some bytes do not fit, let the selector call again when
+        the socket is writable. Until all bytes are sent, read no further input for the command."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while self._pending:
                 del self._pending[: self._port.send(self._pending)]

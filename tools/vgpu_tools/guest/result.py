@@ -76,7 +76,8 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """The message for the user. Empty if `good`, unless the command failed after an OOM kill."""
+        """The message for the user. Empty if the verdict is EXITED. Exception: if the command failed after an OOM
+        kill, the message says that the guest ran out of memory."""
         taken = (f"{self.core}; " if self.core else "") + (f"snapshot: {self.snapshot}; " if self.snapshot else "")
         log = f"console log: {self.console}"
         match self.verdict:
@@ -114,9 +115,8 @@ class Result:
         return self.sentence or (f"exit status {self.status}" if self.status else "")
 
     def check(self) -> int:
-        """Return the command's exit status. A status other than 0 means that the command itself failed. Raises Failure
-        if the run failed for another reason or was stopped, or if the command failed after an OOM kill. The Failure has
-        the text of `sentence` and the exit status of ./vgpu run."""
+        """Return the command's exit status, also if the command failed. If `sentence` is not empty, raise Failure
+        instead, with this text and the exit status of ./vgpu run."""
         if self.sentence:
             raise Failure(self.sentence, self.exit_status)
         return self.exit_status

@@ -4,8 +4,8 @@ the cache, and bounded in size.
 
 A snapshot is QEMU's migration stream of a guest that has booted. The guest does not have the driver,
 the programs or the shared folder yet, and its agent waits for the restore. The name of the
-snapshot, KEY, is a hash over all inputs of the machine and of its memory. Store.obtain() finds the
-snapshot of this name or takes it.
+snapshot, KEY, is a hash over the files and options that determine the machine and the content of its
+memory, for example the kernel. Store.obtain() finds the snapshot of this name or takes it.
 
 KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of
 the complete state file. A state file with another identity is not used. After a power failure the

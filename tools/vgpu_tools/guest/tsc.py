@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads the host's time stamp counter: its rate, and its value at a time of CLOCK_MONOTONIC."""
+"""Reads the host's time stamp counter. khz() returns the counter's rate. now() reads the counter and CLOCK_MONOTONIC
+at the same moment."""
 
 import ctypes
 import mmap

@@ -8,7 +8,8 @@ from vgpu_tools.guest import qmp
 
 
 def stats(socket: Path | None, as_json: bool) -> int:
-    """./vgpu stats: print the reply to query-vgpu, as JSON or as text."""
+    """Run ./vgpu stats. `socket` is the guest's QMP socket; if None, exactly one guest of this checkout must run.
+    Raises Failure if there is no such guest, or if QEMU refuses the query."""
     path = qmp.find(socket)
     if as_json:
         print(json.dumps(qmp.command(path, "query-vgpu"), indent=2))

@@ -161,7 +161,8 @@ class Reader:
     """Parses the output of a program that runs with VGPU_TEST_DELAY_POINT=each."""
 
     def __init__(self, program: str, words: Sequence[str], results: Results) -> None:
-        """`words` are the options of ./vgpu run, for the command that repeats a case."""
+        """For each failed case, the report has a ./vgpu run command that repeats the case. `words` are the options in
+        this command."""
         self.program, self.words, self.results = program, words, results
         self.case = ""
         self.record = Record("passed", 0, [])

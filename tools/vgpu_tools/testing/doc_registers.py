@@ -5,8 +5,8 @@ The address, the access and the reset value of each register are compared.
 
 In the document, a table of registers has a first column "register", and addresses in the second column, which is
 "dword" or "offset". A line "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table with offsets. An address may be a
-sum with a variable ("0x40 + 2n"). The variable counts from 0 to the last value in the first column: "(n to 31)". If
-the first column has no last value, RANGES has the number of values. The columns "access" and "reset" are optional
+sum with a variable ("0x40 + 2n"). The variable counts from 0. A register's name may be followed by the last value of
+the variable: "NAME (n to 31)". Otherwise RANGES has the number of values. The columns "access" and "reset" are optional
 (without them: RW, 0). A reset value that is not a number ("vram") is not compared.
 
 In the device, each dword of the register window is read, and QEMU's log lists the dwords that do not exist. Then each

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks docs/founding-documents.md. This page compares the driver with the founding documents: the articles from which
-the project began. tests/founding-documents.toml lists the names that occur in the documents: members of structures,
-functions and others. Each of these names must have a row in a table of the page, except those in the file's section
-[others]. Everything that a row refers to must exist.
+"""Checks the page docs/founding-documents.md. The page compares the driver with the founding documents: the articles
+from which the project began.
 
-`python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. Each DOCUMENT is a file with the text of a
-founding document. It is also an error if a name is in a DOCUMENT, but not in tests/founding-documents.toml.
+The page has tables. The first column names a member, a function or a step from the founding documents. The columns
+"here" (the place in this driver), "lock" and "test" refer to this project. The check finds these errors:
+- A name in tests/founding-documents.toml has no row. This file lists the names in the founding documents: members of
+  structures, functions and others. Names in the section [others] of this file need no row.
+- A row refers to something that does not exist.
 
-The page has tables with the columns "here" (the place in this driver), "lock" and "test". The first column names a
-member, a function or a step of the documents. Words in `backticks` in the other columns, and references in the rest of
-the page, are checked:
+`python -m vgpu_tools.testing.founding [FILE...]` prints the errors. Each FILE has the text of a founding document.
+A name in this text that is not in tests/founding-documents.toml is also an error.
+
+These references are checked, in `backticks` in the columns "here", "lock" and "test", and some also in the rest of the
+page:
 
     mm/vgpu_gtt_mgr.c                        a file, relative to guest-driver/ or to the checkout
     svm/svm_range.h:svm_range_list.lock      a member of a structure that the file defines
@@ -47,8 +50,9 @@ KERNEL_LOCKS = {"mmap_lock"}
 NAME = re.compile(r"[A-Za-z]\w*_\w+", re.ASCII)
 DOCUMENT_STRUCT = re.compile(r"struct (\w+)\s*\{([^}]*)\}", re.ASCII)
 DOCUMENT_MEMBER = re.compile(r"(\w+)(?:\[\w+\])?;", re.ASCII)
-# Matches a use of a member through one of these variables. DOCUMENT_USES has the structures of the
-# variables. The documents do not define these structures, so DOCUMENT_STRUCT finds none of their members.
+# Matches the use of a structure's member through a variable, such as `prange->start`. DOCUMENT_USES has
+# the structure for each variable. DOCUMENT_STRUCT does not find the members of these structures,
+# because the founding documents do not define the structures.
 DOCUMENT_USE = re.compile(r"\b(svms|prange|cur)(?:->|\.)(\w+)", re.ASCII)
 DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu_res_cursor"}
 

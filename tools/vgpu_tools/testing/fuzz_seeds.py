@@ -168,8 +168,8 @@ def _pm4_packets() -> dict[str, list[int]]:
 
 def _mapped() -> list[Write]:
     """Return the register writes that store the MQD and the run list to which the scheduler's
-    packets refer. The scheduler can map all queues of the run list at once, so their time slice
-    has no time limit."""
+    packets refer. The scheduler can map all queues of this run list at once. It therefore never
+    ends their time slice to map other queues."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),

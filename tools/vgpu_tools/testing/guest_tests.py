@@ -32,9 +32,9 @@ from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
-# Limits until the first output, by kernel. After the first output, SILENT_SECONDS or
-# BASIC_SILENT_SECONDS applies, also during kmemleak's scan at the end of a debug guest. The scan
-# prints nothing and takes about as long as the boot.
+# Limits until the guest's first output, by kernel. After the first output, SILENT_SECONDS or
+# BASIC_SILENT_SECONDS applies. Both are long enough for the search for leaks (kmemleak) at the end of
+# a debug guest, which prints nothing for about as long as a boot takes.
 BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
 # Limits of the time between two outputs of a program, in the basic pass and in other passes. These

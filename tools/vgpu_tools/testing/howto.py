@@ -73,7 +73,6 @@ class Step:
 
 
 def pages() -> list[Path]:
-    """Return the pages of the documentation that the suite tests."""
     return [DOCS / "first-hour.md", *sorted((DOCS / "howto").glob("*.md"))]
 
 
@@ -151,7 +150,7 @@ def lacks(expected: Sequence[str], output: str) -> str:
 
 
 class Tree:
-    """The copy of the checkout. The scripts of the pages run in this copy."""
+    """The copy of the checkout in which the suite runs the scripts of the documentation's pages."""
 
     def __init__(self, place: Path = PLACE, source: Path = ROOT) -> None:
         self.tree = place / "tree"

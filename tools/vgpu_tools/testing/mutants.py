@@ -122,8 +122,8 @@ def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def suites_for(file: str, of: str) -> list[str]:
-    """Return the suites that test a mutant of `file`, in the order in which the suites run in the test pass with the
-    name `of` (see PASSES)."""
+    """Return the suites that test a mutant of `file`, in the order in which they run. `of` is the name of the test pass
+    (see PASSES)."""
     if of == CHANGED:
         chosen = changed.choose(changed.load(), [file]).suites - {STYLE}
         return [suite.name for suite in registry.SUITES if suite.name in chosen]
@@ -161,7 +161,8 @@ class Store:
         return known or Verdict(name, commit, of)
 
     def keep(self, patch: str, verdict: Verdict) -> None:
-        """Store a verdict. The verdict is "open" while its trial is not finished."""
+        """Store a verdict. A trial that is not finished also stores its verdict, in state "open", so that a later run
+        can continue the trial."""
         self.verdicts[key(patch, verdict.commit, verdict.of)] = verdict
         new = self.path.with_suffix(".new")
         try:

@@ -25,8 +25,8 @@ class Line:
     """A row of the table: a kind of failure.
 
     A round is counted as injected if the last of `injections` fired. vgpu-recover-loop executes `command` during the
-    failure, and prints a reply of names and values. `counter` is the name of one of these values: it grows if the
-    driver reacts as expected. (The driver recovers; in the row "engine broken", the driver gives up.)
+    failure, and prints a reply of names and values. `counter` is the name of the value that counts the reaction which
+    the row expects of the driver, for example a recovery or, in the row "engine broken", a failed recovery.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Outcome:
 
 def _lines() -> list[Line]:
     one = {"vmid": 0, "count": 1}
-    window = {**one, "va": 0, "length": 16 << 20}  # the GART window of the kernel's copies
+    window = {**one, "va": 0, "length": 16 << 20}  # the GART addresses that the kernel's copies use
     lost = ("gart-lost", window)
     hang = {"engine": 0, "queue": 0}  # the kernel's queue; queues of users start at number 2
     lost_vram = ("vram-lost-at-reset", {"count": 1})
@@ -64,7 +64,7 @@ def _lines() -> list[Line]:
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
         # The XOR flips bit 0 of a page-table entry, which is the entry's valid bit.
         Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),
-        # Packets and fences are in GART pages above 16 MiB, after the window of the copies.
+        # The ring's packets and fences are at higher GART addresses than `window`.
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),
         # In the first of these two rows the device drops the fault. In the second row it reports
         # the fault so late that the engine could have executed later packets.
@@ -85,7 +85,6 @@ def _lines() -> list[Line]:
 
 
 def _faults(machine: Machine) -> int:
-    """Return the number of no-retry faults that the device has counted."""
     return machine.monitor.devices()[0].count("faults-noretry")
 
 

@@ -45,7 +45,7 @@ def warning(outcome: Outcome, plan: Plan, scale: float) -> str:
 
 
 def suite(outcome: Outcome, plan: Plan, scale: float) -> None:
-    """Report one suite: write its JUnit file; print skipped and failed cases, and a line with the totals."""
+    """Report a suite that has run, to the user and to RESULTS/NAME.xml. `scale` is as in warning()."""
     name = outcome.suite.name
     write_junit(RESULTS / f"{name}.xml", name, outcome.cases, warning(outcome, plan, scale))
     print_cases(outcome.cases, "skipped")

@@ -4,9 +4,9 @@
 `python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations. It also prints large files and
 folders, which are no violations. `make check` calls check().
 
-The check of includes also covers calls, because a call of another file's function needs an include:
-the function's prototype is in a header. -Wmissing-prototypes demands this, and a prototype or an
-extern in a .c file is a violation.
+The check of includes also covers calls: a file that calls another file's function must include a
+header with the prototype. -Wmissing-prototypes demands a prototype of each function that is not
+static. A prototype or an extern in a .c file is a violation, so prototypes are in headers.
 """
 
 import ast
@@ -70,18 +70,18 @@ def _line(text: str, position: int) -> int:
 
 
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield a C file's includes of files of the checkout.
+    """Yield the lines of a C file that include a file of the checkout.
 
     The included file is searched in these folders, in this order:
     - the folder of the C file, unless the include has angle brackets;
-    - the folder of the C file's section;
-    - if the included name begins with the prefix of a section: that section's folder. There, the
-      search is for the rest of the name, without the prefix;
-    - include/, the parent folder of OPEN.
+    - the folder of the section of rooms.txt that contains the C file;
+    - the folder of each section with a prefix ("hw/misc/vgpu-kfd/"), if the included name begins
+      with this prefix. The rest of the name is the path in this folder;
+    - include/, which contains the headers for all rooms (OPEN).
 
-    If the search fails and the included name has no folder part, the Use has all files with this
-    name in the C file's section: the first as `target`, the rest as `others`. A build may find any
-    of these files, because the build may have an include path for each folder.
+    If the search fails and the included name has no folder part, the include may mean any file with
+    this name in the C file's section, because a build may have an include path for each folder. The
+    Use then has the first of these files as `target`, and the rest as `others`.
     """
     room = rooms.of(file)
     section = room.section if room else None
@@ -168,8 +168,8 @@ def _declarations(file: str, text: str) -> Iterator[str]:
 
 
 def _fault(rooms: Rooms, use: Use, room: Room) -> str:
-    """Return the error message about `use`, an include or import in a file of `room`; "" if it is allowed. The `known`
-    lines of rooms.txt are left to check()."""
+    """Return the error message about `use`, an include or import in a file of `room`; "" if `use` is allowed. Ignore
+    the `known` lines of rooms.txt, which permit uses that are otherwise forbidden. check() handles these lines."""
     other = rooms.of(use.target)
     if use.others:
         return f"{use.file}:{use.line}: may be any of {', '.join((use.target, *use.others))}: name its folder"

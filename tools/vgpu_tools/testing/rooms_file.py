@@ -22,13 +22,16 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 
 @dataclass(frozen=True)
 class Section:
-    """A section of rooms.txt, for the rooms in `folder`. An include or import line can name a file in
-    `folder` by `prefix` and the file's path from `folder`. If `prefix` is "", there are no such names."""
+    """A section of rooms.txt. It has the rooms (folders of sources) in `folder`, and rooms elsewhere that rooms.txt
+    names with a leading "/".
+
+    If `prefix` is not "", an include or import line can name a file in `folder`: `prefix`, then the path in `folder`.
+    """
 
     folder: str
     prefix: str
-    # The folders of those rooms of this section that lie outside `folder`. `import NAME` in a file
-    # of this section may mean a module in one of these folders.
+    # The section's rooms (folders) outside of `folder`. `import NAME` in a file of the section also
+    # finds the module NAME in these rooms.
     scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:
@@ -119,9 +122,9 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # Handle patterns after the lines with names, because a pattern leaves out the folders that
-        # such lines name anywhere in the file. Handle `face` lines last, because a `face` line
-        # needs the room that another line or a pattern defines.
+        # Handle patterns after the lines that name a folder, because a pattern adds no room for a
+        # folder that another line names, above or below. Handle `face` lines last, because a `face`
+        # line needs the room that another line or a pattern defines.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
         self._check_allowed()

@@ -99,7 +99,7 @@ class Outcome:
 
     @property
     def failed(self) -> list[Case]:
-        """The failed cases, in the order of `cases`."""
+        """The failed cases. If there are any, ./vgpu test returns 1."""
         return [case for case in self.cases if case.outcome == "failed"]
 
 

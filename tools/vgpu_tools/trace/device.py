@@ -51,8 +51,8 @@ class Span:
 
 @dataclass
 class Fault:
-    """A fault that the device raised. Times are in ns since 1970 by the host's clock. Each time is that of one step of
-    the fault; 0: this step did not happen, or is not in the trace."""
+    """A fault that the device raised. `raised`, `acknowledged`, `replayed`, `received` and `answered` are times in ns
+    since 1970, by the host's clock; 0: this did not happen, or is not in the trace."""
 
     device: str
     serial: int
@@ -83,8 +83,8 @@ class Fault:
 
 
 class Device:
-    """The faults and stalls of all devices of a recording. `faults` are sorted by `raised`. `stalls` are in the order
-    in which the log shows that they ended."""
+    """The faults and stalls of a recording, of all devices together. `faults` are sorted by `raised`. `stalls` are in
+    the order in which they ended in the log."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.faults: list[Fault] = []
@@ -192,5 +192,5 @@ class Device:
 
 
 def engine_name(engine: int) -> str:
-    """Return the name of an engine in the timeline."""
+    """Return the name of an engine for the timeline. `engine` is an id (see SDMA_ENGINES)."""
     return f"sdma{engine}" if engine < SDMA_ENGINES else "compute"

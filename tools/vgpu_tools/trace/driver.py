@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds the driver's side of a trace: services; migrations and unmappings; the life and the evictions of
-processes; recoveries; jobs. In a service, a fault worker of the driver handles a fault."""
+"""Builds the driver's side of a trace: how fault workers handle faults ("services"); migrations and unmappings;
+the life and the evictions of processes; recoveries; jobs."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -86,8 +86,8 @@ class Driver:
 
     def _vgpu_cam_ack(self, event: Event) -> None:
         """Join the acknowledged fault with the last service of the same thread: each gets a reference to
-        the other. This service handled the fault itself, or its repair of another fault also
-        repaired this one."""
+        the other. The service handled the acknowledged fault, or handled another fault with a repair
+        that covered the acknowledged fault, too."""
         self._idle[event.thread] = event.at
         fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
         if fault and event.thread in self._services:
@@ -117,9 +117,9 @@ class Driver:
         self._note(event)
 
     def _alive(self, event: Event) -> None:
-        """Add an event of LIFE to `life`, with the id of its process. An event of a range has only
-        the PASID; the process then comes from `_owners`. The event's task does not identify the
-        process, because a task of another process may cause such an event."""
+        """Add an event to `life`, with the id of the process that the event is about. An event of a range
+        has only the process's PASID. For this PASID, `_owners` has the process id. The task that caused
+        the event may belong to another process."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
             self._note(event)
@@ -138,9 +138,9 @@ class Driver:
         return services[at] if at < len(services) and services[at].begin <= span.begin else None
 
     def _note(self, event: Event) -> None:
-        """Record the task's name as the name of its process. If the event is `vgpu_vm_map`, also record
-        this process as the owner of the event's PASID, because no other process
-        causes this event. Record nothing if the task is a kernel thread."""
+        """Record the task's name as the name of the task's process. If the event is `vgpu_vm_map`, also
+        record this process as the owner of the PASID, because only the owner causes `vgpu_vm_map`.
+        Record nothing if the task is a kernel thread."""
         if not event.who.startswith(KERNEL_THREADS):
             self.names.setdefault(event.process, event.who)
             if event.name == "vgpu_vm_map":

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Parses the lines of a recording, and converts the times of both sides to one axis.
+"""Parses the lines of a recording, and converts the times of the device's and the guest's events to one axis.
 
-QEMU stamps the device's events with the host's time of day, in microseconds. The guest's tracepoints have the guest's
-time stamp counter, which runs at the host's rate, so that only an offset is unknown. Causality bounds the offset: the
-driver receives a fault after the device has raised it, and the device receives an acknowledgement after the driver has
-written it.
+QEMU stamps the device's events with the host's time of day, in microseconds. The guest's tracepoints are stamped with
+the guest's time stamp counter. This counter runs as fast as the host's counter, whose rate the recording gives, so only
+an offset is unknown. Causality bounds the offset: the driver receives a fault after the device has raised it, and the
+device receives an acknowledgement after the driver has written it.
 """
 
 import re

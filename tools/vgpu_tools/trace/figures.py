@@ -58,8 +58,9 @@ class Part:
 
 @dataclass
 class Demo:
-    """The numbers of the demo's timeline. Each lane (row of the picture) has a list, by the lane's
-    name: pairs of begin and end in `spans`, or times in `points`."""
+    """The numbers of the demo's timeline. The keys of `spans` and of `points` are names of lanes (rows of
+    the picture). A lane in `spans` has pairs of begin and end. A lane in `points` has times. All times
+    are in ms after the first step's begin."""
 
     parts: list[Part]
     steps: list[Part]
@@ -127,7 +128,6 @@ def _memory(events: Iterable[Event], place: Callable[[int], float]) -> Memory:
 
 
 def _moves(events: Iterable[Event], start: str, end: str) -> list[Event]:
-    """Return the moves of BOs from the placement `start` to the placement `end`."""
     return [one for one in events if one.name == "vgpu_bo_move" and f" from {start} to {end}" in one.text]
 
 

@@ -199,7 +199,6 @@ def _first(events: list[Event], name: str) -> Event:
 
 
 def _pages(event: Event) -> str:
-    """Return the event's range of pages as the string "[...]" from the event's text."""
     return event.text[event.text.index("[") : event.text.index("]") + 1]
 
 

@@ -55,8 +55,8 @@ def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
 
 
 def one_fault(sides: Sides) -> OneFault:
-    """Return the picture's numbers, for the fault with the median latency among _candidates(). Raises
-    Failure if there is no candidate."""
+    """Return the numbers of the picture "one-fault", for the fault with the median latency among
+    _candidates(). Raises Failure if there is no candidate."""
     found = _candidates(sides)
     if not found:
         raise Failure("pictures: the demo's run has no repaired fault that migrated to VRAM", status=1)

@@ -86,9 +86,9 @@ def make(recording: Recording) -> Outcome:
 
 
 def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[list[Event], dict[int, Fault]]:
-    """Return the guest's events, and a map from id() of an `svm_fault` event to the same fault of the device. The map
-    lacks events whose fault is not in the device's trace. The times of the events are converted from the guest's ticks
-    to the host's time."""
+    """Return the guest's events, with their times converted from the guest's ticks to the host's time. Also return a
+    dictionary. A key is id() of an `svm_fault` event; the value is the Fault from the device's trace that this event
+    reports. Events whose fault is not in the device's trace are left out of the dictionary."""
     device = sides.device
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):

@@ -60,7 +60,7 @@ enum {
  * @slice: handle of the doorbell BO
  * @gap: handle of a BO that is freed before the dump
  * @svm: memory with SVM ranges
- * @big: whether the save area of @aql is in one more SVM range, and not in a BO
+ * @big: whether the save area of @aql is an SVM range outside of @svm, instead of a BO
  * @svm_save: save area of @aql: SVM memory if @big is true, otherwise the BO @save
  * @queue: SDMA queue
  * @pm4: compute queue with PM4 packets
@@ -1018,7 +1018,10 @@ static void pause_go_on(void)
 	close(t.kfd);
 }
 
-/* Script of a process with one queue, which must make no progress while the process is paused. */
+/*
+ * Script for start_target(). The child has one queue. Check that the queue makes no progress while
+ * the parent has paused the child.
+ */
 static void work_queue(struct target *t)
 {
 	uint32_t seq;

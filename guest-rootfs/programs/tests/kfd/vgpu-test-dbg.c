@@ -523,8 +523,8 @@ static void handshake(void)
 }
 
 /*
- * Wait until exception @code of the process is raised. QUERY_EXCEPTION_INFO finds the exception
- * even if the session's mask excludes it, so that the debugger is not notified.
+ * Wait until exception @code of the process is raised. QUERY_EXCEPTION_INFO also finds an exception
+ * that the session's mask excludes. (The driver does not notify the debugger of such an exception.)
  */
 static void await_exception(pid_t pid, uint32_t code)
 {
@@ -580,9 +580,9 @@ static void interrupted(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	/*
-	 * Repeat the RUNTIME_ENABLE above, which a signal has interrupted. The debugger answers
-	 * only once: in round 0 of signals() perhaps during this call, in round 1 before this call.
-	 * In both rounds, the answer must let this call return 0.
+	 * Repeat the RUNTIME_ENABLE above, which a signal has interrupted. In round 1 of signals(),
+	 * the debugger has answered before this call. In round 0, the answer may come during this
+	 * call. The call must return 0 in both rounds.
 	 */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
@@ -1298,10 +1298,9 @@ static void unloaded(void)
 
 /*
  * Number of rounds of debug_loop() and runtime_loop(); queue_loop() runs a quarter as many. The
- * loops run at the same time, in the threads of chaos(). In queue_loop(), DESTROY_QUEUE waits as
- * long as the queue is suspended: until debug_loop() resumes the queue or ends the session, or
- * runtime_loop() disables the runtime. This wait has no time limit, so a slow machine only makes
- * the case longer.
+ * threads of chaos() run these loops at the same time. DESTROY_QUEUE in queue_loop() cannot time
+ * out on a slow machine: it waits without a time limit until another loop resumes the queue, ends
+ * the session, or disables the runtime.
  */
 
 static int chaos_rounds;

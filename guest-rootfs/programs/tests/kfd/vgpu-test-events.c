@@ -315,9 +315,9 @@ static void *either_run(void *arg)
 }
 
 /*
- * A thread on the same CPU waits for either of two events. Set event @n and destroy the other
- * event. The caller gets real-time priority for these two calls, so that the thread cannot run in
- * between. Return 0 or -errno of the thread's wait.
+ * Let a thread on the same CPU wait for either of two events. Then set event @n, and destroy the
+ * other event. Call set() and destroy() with real-time priority, so that the waiting thread cannot
+ * run between the two calls. Return 0 or -errno of the thread's wait.
  */
 static int set_and_destroy(int n)
 {

@@ -281,7 +281,7 @@ static void *write_vram(void *arg)
 	return NULL;
 }
 
-/* Submit one copy in each round. The submission rings the doorbell. */
+/* Ring the doorbell, by the submission of copies, again and again, until w->stop is set. */
 static void *ring_doorbell(void *arg)
 {
 	static struct vg_bo src, dst;

@@ -302,8 +302,8 @@ static void on_signal(int number)
 }
 
 /*
- * Catches: access through /proc/PID/mem does not wait for the copy out of VRAM, and
- * reads the contents that the destination pages had before the copy; a signal ends the access.
+ * Catches: access through /proc/PID/mem does not wait for the copy out of VRAM, and reads the old
+ * contents of the destination pages. Also catches: a signal with a handler makes the access fail.
  */
 static void moving(void)
 {

@@ -292,10 +292,10 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	OK(vg_bo_create(&vg, gpu, WORK_PIECE, VG_GTT, &stage));
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	/*
-	 * All workers have queues before one of them allocates VRAM. So the allocations that find
-	 * VRAM full have to evict a process with queues. In the other order, VRAM may be full
-	 * before the first queue exists. Then BOs of processes without queues are evicted, and a
-	 * new queue may find all other processes in their time slices and accept GTT.
+	 * turns() counts evictions of processes with queues. So all workers create their queues
+	 * before one of them allocates VRAM. In the other order, BOs of processes without queues
+	 * would be evicted. These BOs could stay in GTT afterwards, and turns() might count no
+	 * eviction.
 	 */
 	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)

@@ -17,8 +17,8 @@
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
 /*
- * Size of a mapping that needs more page tables than the first page table BO of an address space
- * holds.
+ * Size of a mapping. The 32 page tables of the mapping do not fit into the first page table BO of
+ * an address space, so the driver allocates another BO.
  */
 #define TABLES_BYTES (64 * VG_MIB)
 

@@ -34,7 +34,6 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static int node;	/* separate DRM file, for jobs */
 
-/* Return the value of a line of /proc/meminfo, in bytes. */
 static uint64_t meminfo(const char *name)
 {
 	return tap_read_number("/proc/meminfo", name) * VG_KIB;

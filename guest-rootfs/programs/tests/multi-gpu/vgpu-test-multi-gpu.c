@@ -169,9 +169,10 @@ static void map_over(char *at)
 }
 
 /*
- * Two BOs of GPU 0 lie in one granule of SVM (2 MiB). GPU 1 accesses memory behind both BOs, and
- * this fault must be repaired. Then GPU 1 accesses the second BO, and this fault must be denied.
- * Catches: the SVM range that the first fault creates overlaps the second BO.
+ * The addresses of two BOs of GPU 0 lie in one granule of SVM (2 MiB). GPU 1 reads memory at a
+ * higher address in the granule: the driver must repair this fault. Then GPU 1 reads the second BO:
+ * the driver must deny this fault. Catches: the SVM range that the first fault creates overlaps
+ * the second BO.
  */
 static void bos_in_granule(void)
 {

@@ -2,8 +2,9 @@
 /*
  * This program lets the shell run the debugging commands of docs/founding-documents.md
  * as they stand on that page. Catches: a command fails, or its output lacks what the page
- * describes. The program reads the kernel log from the boot on, so tests.list runs it
- * before the other programs of the same guest.
+ * describes. The program needs messages that the kernel logged during the boot, and other
+ * programs could push these messages out of the kernel's log buffer. Therefore tests.list runs
+ * this program before the other programs of the same guest.
  */
 #include <stdio.h>
 #include <stdlib.h>

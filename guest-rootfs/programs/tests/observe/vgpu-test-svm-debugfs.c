@@ -135,7 +135,7 @@ static void attributes(void)
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped none complete none actual_loc system:%d other:0",
 	       flags, id, id, PAGES);
 
-	/* The granularity is 4 here, too, so a GPU fault must migrate 16 pages to VRAM. */
+	/* A GPU fault must migrate 16 pages to VRAM, because the granularity is 4 (2^4 pages). */
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	OK(vg_fill(&q, p + 40 * VG_PAGE, 7, VG_PAGE));
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped %u complete none actual_loc system:%d %u:16 other:0",
@@ -369,7 +369,6 @@ static void read_while_changing(void)
 	stop(pid);
 }
 
-/* Create ranges, then wait until killed. */
 static void wait_to_die(void *arg)
 {
 	const int *ready = arg;

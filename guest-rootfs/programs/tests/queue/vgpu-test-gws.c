@@ -184,8 +184,8 @@ static void run_lists(void)
 	expect_list(0, 0);
 
 	/*
-	 * Let an SDMA queue own GWS. Catches: the run list then gives GWS to the process. (SDMA
-	 * queues have no waves and cannot use GWS.)
+	 * SDMA queues have no waves and cannot use GWS. The ioctl nevertheless allocates GWS for an
+	 * SDMA queue. Catches: the run list then gives GWS to the queue's process.
 	 */
 	OK(vg_queue_create(&vg, gpu, RING, &sdma));
 	OK(gws_of(sdma.id, 1, NULL));

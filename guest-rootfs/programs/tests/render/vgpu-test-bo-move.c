@@ -33,13 +33,7 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static int vgem;
 
-/**
- * struct user - a DRM file with a context, some IBs, and its own BO
- * @fd: render node
- * @ctx: context
- * @ib: IBs
- * @out: destination of copies
- */
+/* A DRM file with a context. Jobs of the context copy to the BO @out. */
 struct user {
 	int fd;
 	uint32_t ctx;
@@ -262,7 +256,7 @@ static void unnamed(void)
 	ERRNO(0, vr_wait(v.fd, v.ctx, 1, b, ~0ull));
 	OK(vg_pattern_check(v.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)v.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
-	/* The job that does not list the BO must have read the BO before the move. */
+	/* Job @c, which does not list the BO, must also have read the BO's contents. */
 	OK(vg_pattern_check(u.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)u.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 }

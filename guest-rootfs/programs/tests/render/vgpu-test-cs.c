@@ -240,9 +240,9 @@ static void waits(void)
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
 	/*
-	 * The DRM file v.fd has one context, v.ctx, without jobs. Each DRM file counts its
-	 * context IDs from 1, so v.ctx equals u.ctx. Therefore v.fd has no context u.ctx + 1,
-	 * and v.ctx has no job 1, although u.ctx has a job 1.
+	 * Both waits must fail. The first wait names a context that v.fd does not have: each DRM
+	 * file counts its context IDs from 1, and v.fd has only one context. The second wait names
+	 * job 1 of v.ctx, which has no jobs. (Context u.ctx of u.fd has the same ID, and a job 1.)
 	 */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));

@@ -198,7 +198,6 @@ static void to_and_fro(void)
 		      mx_counted("pages_to_vram") - moved);
 }
 
-/* Prefetch memory while GPUs may still write it. */
 static void prefetch_under_writes(void)
 {
 	int i;

@@ -79,8 +79,8 @@ static void make_malloc(char *at)
 {
 	(void)at;
 	/*
-	 * 128 KiB is the default of M_MMAP_THRESHOLD. MX_SIZE is greater, so malloc() creates a
-	 * separate mapping.
+	 * malloc() has a default threshold of 128 KiB. add_malloc() allocates more (MX_SIZE), so
+	 * malloc() creates a separate mapping.
 	 */
 	add_malloc(128 * VG_KIB);
 }

@@ -79,9 +79,9 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * Let mx.piece be the moved pieces again, because the caller checks mx.piece after the
-	 * return. If a moved piece and the piece at its old address are the same shared memory,
-	 * mx_gpu_write(3) has changed the contents of both. These two pieces share mx_piece.want.
+	 * Let mx.piece be the moved pieces again, because the caller checks mx.piece. The moved
+	 * pieces' mx_piece.want is right. In shared memory, mx_gpu_write(3) has also changed the
+	 * moved piece, but it has updated mx_piece.want, which both pieces use.
 	 */
 	swap_pieces(old);
 	mx_each(pc)

@@ -291,8 +291,8 @@ void mx_cpu_check(void)
 
 /*
  * Call @fn for each chunk of the memory, with the queues in turn. With one queue, a chunk is a
- * whole piece (struct mx_piece). With several queues, chunks do not end at page boundaries, so
- * most pages have bytes that different queues access.
+ * whole piece (struct mx_piece). With several queues, a chunk has 900 to 3496 bytes (16 times as
+ * many if the piece is larger than MX_SIZE), so that different queues access the same pages.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))

@@ -22,7 +22,7 @@
  * Properties of a kind of memory. The test combines a kind with an action only if the kind has all
  * properties in mx_action.needs and none in mx_action.not.
  */
-/* Whole mappings. Unless the kind has MX_HUGETLB, an action may move and split them. */
+/* Each piece is a mapping of its own, which actions may move and split (except with MX_HUGETLB). */
 #define MX_MMAP		0x001
 #define MX_PRIVATE	0x002
 #define MX_SHARED	0x004
@@ -50,10 +50,10 @@
  * @name: part of the case's name
  * @is: properties of the kind: a mask of MX_MMAP to MX_ONE_GPU
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: the test combines the kind with every @turn-th action. @turn is above 1 for a kind that
- * resembles another kind. With VGPU_TEST_SECONDS, the test combines the kind with all actions.
- * Without it, but with several GPUs or on a debug kernel, the test uses 2 * @turn instead of @turn.
- * Actions that need MX_THP are always used.
+ * @turn: the test combines the kind with every @turn-th action, and with all actions that need
+ * MX_THP. @turn is above 1 for a kind that resembles another kind. With several GPUs or on a debug
+ * kernel, 2 * @turn applies instead of @turn. If VGPU_TEST_SECONDS is set, the test ignores @turn
+ * and combines the kind with all actions.
  */
 struct mx_kind {
 	const char *name;
@@ -101,7 +101,7 @@ struct mx_users {
  * @size: bytes
  * @want: expected contents
  * @fresh: contents before the first write
- * @is: properties of the piece: MX_PRIVATE or MX_SHARED, and MX_MOVES if it has this one, too
+ * @is: MX_PRIVATE or MX_SHARED, and MX_MOVES if all pages of the piece can be in VRAM
  */
 struct mx_piece {
 	char *p, *cpu;
@@ -190,9 +190,9 @@ long mx_movable(void);
 /*
  * Return true if a prefetch must migrate all movable pages. Return false in these cases:
  *
- * - The case uses two GPUs, and both need the pages at the same time, because the mode is not
- *   MX_RETRY or the place is MX_IN_PLACE. The pages then stay in system memory if one of the GPUs
- *   cannot reach the VRAM of the other one.
+ * - Two GPUs need the pages at the same time: the case uses two GPUs, and the place is MX_IN_PLACE
+ *   or the mode is one of MX_NO_RETRY and MX_ALWAYS. The pages may then have to stay in system
+ *   memory, because a GPU may be unable to reach the VRAM of the other GPU.
  * - The action has MX_UNTOUCHED, and the kind has MX_FILE or MX_MIXED. Some pages are then
  *   untouched pages of a file, and these pages need not migrate.
  */

@@ -226,8 +226,8 @@ static void choose_rest(void)
 
 	do {
 		/*
-		 * Unless @all, skip cases without a new pair, and cases with huge pages
-		 * (MX_THP), because these take long.
+		 * If @all is false, skip two kinds of cases: those without a new pair of
+		 * values, and those with huge pages (MX_THP), which take long.
 		 */
 		if (makes_sense(&c) &&
 		    (all || (meetings(&c, false) &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that change bytes, mappings, or protections. It also has the table of
- * all ops that threads without a queue run. After each op the contents of the slot equal its
- * shadow.
+ * This file has the ops that change bytes, mappings, or protections of a slot (struct t_slot).
+ * After each op, the slot's memory must equal t_slot.shadow. The file also has the table of the
+ * ops that threads without a GPU queue run.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -72,8 +72,8 @@ static bool op_drop(struct t_thread *t)
 }
 
 /*
- * After MADV_FREE each page must be unchanged or zero. A write to the page ends the
- * effect of MADV_FREE, so the contents no longer change.
+ * Check that each page is unchanged or zero after MADV_FREE. If a page is zero, also set the
+ * page's shadow to zero.
  */
 static void check_freed(struct t_thread *t, const struct t_piece *p)
 {

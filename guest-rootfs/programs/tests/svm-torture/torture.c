@@ -171,7 +171,6 @@ void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max)
 
 	if (max > all)
 		max = all;
-	/* In three of four calls, limit the length to 3 pages. */
 	if (max > 3 * VG_PAGE && t_below(t, 4))
 		max = 3 * VG_PAGE;
 	p->bytes = 1 + t_below(t, max);

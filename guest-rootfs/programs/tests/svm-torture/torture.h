@@ -87,7 +87,7 @@ struct t_note {
  * @part: lock of the bytes of each part, see the head of this file
  * @neighbour: lock of the addresses after the slot, where op_neighbour() maps memory for a moment
  * @cutting: number of ops that currently make pages inaccessible
- * @cuts: incremented at the start and at the end of each op that @cutting counts
+ * @cuts: incremented at the start and at the end of each op that makes pages inaccessible
  * @n_notes: number of entries that were added to the slot's history
  * @note: the last T_HISTORY entries of the history; entry n is at n % T_HISTORY
  */
@@ -207,8 +207,8 @@ void t_unlock_part(const struct t_piece *p);
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
 /*
- * Choose a random piece @p of the part. t_some_bytes(): a piece of at most @max bytes.
- * t_some_pages(): a piece of whole pages; returns false if the part has no whole page.
+ * Set @p->off and @p->bytes to a random piece of the part @p->part. t_some_bytes() chooses at most
+ * @max bytes. t_some_pages() chooses whole pages, or returns false if the part has no whole page.
  */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);

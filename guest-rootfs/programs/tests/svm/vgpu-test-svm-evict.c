@@ -44,8 +44,8 @@ static uint64_t share(unsigned int percent)
 }
 
 /*
- * Return shared memory that the GPU may access, filled with a pattern. If @prefer, the
- * preferred location of the memory is VRAM.
+ * Return anonymous memory that the GPU may access (SVM), filled with a pattern. If @prefer is true,
+ * the preferred location of the memory is VRAM.
  */
 static char *shared(uint64_t bytes, uint64_t seed, bool prefer)
 {

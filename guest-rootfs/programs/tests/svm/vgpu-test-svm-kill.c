@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several processes with shared virtual memory are killed during one operation: a
- * fault, a migration, an eviction, the drain of stale faults, the deferred work of
- * munmap. Catches: the teardown frees memory that the fault worker, a migration or a
+ * In each case, several processes repeat an operation on SVM until they are killed. The operation
+ * is a GPU fault, a migration, an eviction, the drain of stale faults, or an munmap() with deferred
+ * work. Catches: the teardown of a process frees memory that the fault worker, a migration or a
  * work item still uses (KASAN); the teardown deadlocks, or leaks pages, BOs or VMIDs.
  *
  *       VGPU_TEST_ROUNDS=67 vgpu-test-svm-kill  1,005 processes

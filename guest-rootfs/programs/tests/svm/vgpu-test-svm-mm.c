@@ -129,8 +129,8 @@ static void read_only(void)
 }
 
 /*
- * After fork() parent and child share the pages. Catches: a write by the parent's
- * engine reaches the child.
+ * After fork(), parent and child share the pages copy-on-write. Catches: the GPU writes for the
+ * parent, and the child's memory changes, too.
  */
 static void forked(void)
 {
@@ -517,8 +517,9 @@ static void vanish(void)
 		zeros = k;
 		OK(done ? vg_pattern_check(dst, SIZE, SEED, 0) : 0);
 		/*
-		 * The copy may have stopped within the page at offset @zeros, so this page
-		 * may be incomplete. After this page the destination must be unchanged.
+		 * @zeros is the offset of the first page without the complete pattern. The
+		 * copy may have stopped within this page. After this page the destination
+		 * must be unchanged.
 		 */
 		if (zeros + VG_PAGE < SIZE)
 			OK(vg_fill_check(dst + zeros + VG_PAGE,
@@ -590,9 +591,9 @@ static void *touch_first(void *arg)
 }
 
 /*
- * Threads on one CPU call read(), which writes to the same pages of VRAM. Catches: the CPU fault
- * of each thread prevents the migration to system memory for the faults of the other threads, so
- * that the faults repeat without end.
+ * Threads on one CPU fault on the same pages, which are in VRAM. Each fault must migrate the pages
+ * to system memory. Catches: each thread in a fault keeps the other threads from migrating the
+ * pages, so that all threads repeat their faults without end.
  */
 static void touched_at_once(void)
 {

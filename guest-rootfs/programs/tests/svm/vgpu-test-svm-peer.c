@@ -217,10 +217,10 @@ static void by_fault(void)
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
 		/*
-		 * These calls remove the GPUs' page table entries. The second call does not make
-		 * the CPU's entries of pages in VRAM writable again, and a GPU may map a page for
-		 * writing only if the CPU's entry is writable. So GPU 1 can read the pages in
-		 * place, but its write below migrates them.
+		 * Remove the GPUs' page table entries. GPU 1 then reads the pages in place, but the
+		 * write below migrates the pages: a GPU may map a page for writing only if the
+		 * CPU's entry is writable. The CPU's entries of pages in VRAM are read-only now,
+		 * because mprotect() to PROT_WRITE does not make them writable again.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -291,7 +291,7 @@ static void forked(void)
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (!pid) {
-		/* Wait until the parent has written. */
+		/* Wait for the parent's byte. The parent sends it after the GPU's write to @p. */
 		close(fds[1]);
 		if (read(fds[0], &go, 1) != 1)
 			_exit(2);

@@ -55,7 +55,6 @@ static void unmap(char *p)
 	CHECK(!munmap(p, BYTES), "munmap: %s", strerror(errno));
 }
 
-/* Unmap @p and the page before it. */
 static void unmap_from_before(char *p)
 {
 	CHECK(!munmap(p - VG_PAGE, VG_PAGE + BYTES), "munmap: %s",
@@ -118,9 +117,9 @@ static void *taker_run(void *arg)
 	char byte;
 
 	/*
-	 * Do the same to other memory first. The kernel then has all pages of the program that the
-	 * real change needs. A read of such a page is an uninterruptible sleep, too, which
-	 * taker_go() would take for the wait for mmap_lock.
+	 * Change other memory in the same way first, so that all code that the change uses is in
+	 * memory. Otherwise this thread might wait below until code is read from the program file.
+	 * taker_go() would take this uninterruptible sleep for the wait for mmap_lock.
 	 */
 	t->way->take((char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE);
 	t->tid = gettid();
@@ -130,8 +129,8 @@ static void *taker_run(void *arg)
 }
 
 /*
- * Fault in the stack pages that this thread's next system calls use, because a fault on
- * them would need mmap_lock.
+ * Fault in the stack pages that this thread's next system calls use. A later fault on such a page
+ * might wait for mmap_lock, which the driver's worker holds until this thread calls tap_step().
  */
 static void touch_stack(void)
 {
@@ -182,8 +181,8 @@ static void run_queue(const struct vg_queue *q, bool on)
 }
 
 /*
- * Wait until the copy on @q is done. The driver serves faults in the order of arrival, and the
- * fault of this copy after all others, so after this wait all faults are served. None may be
+ * Wait until the copy on @q is done. The fault of this copy was the last to arrive, and the driver
+ * serves faults in the order of arrival. So all faults are served after this wait. None may be
  * denied.
  */
 static void served(struct vg_queue *q, uint32_t seq)

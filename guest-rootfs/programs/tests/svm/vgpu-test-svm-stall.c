@@ -211,8 +211,9 @@ static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 }
 
 /*
- * Catches: one worker serves the faults of all processes, and waits in a page-in of one
- * process; the end of a process waits for the faults of another process.
+ * While a page-in for a fault of one process stalls, another process faults and then ends. Catches:
+ * the fault of the second process is not served until the page-in is done; the end of the second
+ * process waits for the fault of the first process.
  */
 static void goes_on(void)
 {

@@ -77,11 +77,11 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row of one end of a bar. `end` says which end: "begin" or "end".
+    """Return the row where a bar begins or ends. `end` is "begin" or "end".
 
-    The row is that of the mark with the same lane and the same time as this end: the first such mark
-    for "begin", the last one for "end". If there is none, this end is outside of the panel. Return
-    `outside` then.
+    Each mark (event) has its own row. The bar begins at the first mark that has the bar's lane and
+    begin time. It ends at the last mark that has the bar's lane and end time. If the panel has no such
+    mark, return `outside`.
     """
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
