@@ -96,9 +96,9 @@ err_reset:
  * points of files and mappings check drm_dev_enter() or vgpu_mman.ready. The main steps, in
  * order:
  *
- *	vgpu_reset_stop()	no recovery starts any more. If SDMA fails to copy, to fill or to
- *				write page tables, the CPU does the work of this job; other failed
- *				jobs end with an error
+ *	vgpu_reset_stop()	no recovery starts any more. If a job of SDMA fails, the CPU
+ *				executes the job if it is a copy, a fill or a write of page
+ *				tables. All other failed jobs end with an error
  *	kfd_device_fini()	processes lose the GPU, SVM pages leave VRAM
  *	drm_dev_unplug()	waits for ioctls and page faults in flight
  *	vgpu_hw_fini()		no DMA and no interrupt afterwards

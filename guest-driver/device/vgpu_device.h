@@ -68,10 +68,10 @@ static inline struct vgpu_device *to_vgpu(struct drm_device *drm)
 }
 
 /**
- * vgpu_stat_add() - add to a counter
+ * vgpu_stat_add() - change one of the driver's counters without a lock
  * @vdev: device
  * @c: counter
- * @n: addend, may be negative
+ * @n: difference, in the unit of the counter (enum vgpu_counter); negative only for a gauge
  *
  * Context: any.
  */

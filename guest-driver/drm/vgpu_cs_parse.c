@@ -335,8 +335,8 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * * -ENOMEM: memory is short
  * * -ETIME: user space did not submit a timeline point within five seconds
  * * -ERESTARTSYS: a signal interrupted the wait for a timeline point
- * * another error: the last job failed with this error in the ring of the IBs, or in the ring that
- *   a dependency names
+ * * another error: an earlier job failed with this error. That job is the last one of its ring,
+ *   and the ring is that of the IBs or of a dependency
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

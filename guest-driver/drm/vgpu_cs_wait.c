@@ -224,7 +224,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	if (found < 0) {
 		left = found;
 	} else if (found < n) {
-		/* wait_find_all() stopped at users[found], so this job is done. */
+		/* wait_find_all() stops at the first job that is done: users[found]. */
 		first = found;
 	} else {
 		found = vgpu_wait_unique(fences, index, n);

@@ -30,16 +30,16 @@
 /**
  * struct vgpu_file - an open file
  * @vdev: device
- * @lock: protects @handles, @ctxs and @lists. Also held while @vm and the BO of its first page
- *        table are created
+ * @lock: protects @handles, @ctxs and @lists. Also held while @vm is created, including the BO of
+ *        the root page table
  * @vm: address space; NULL until an ioctl needs it (vgpu_file_vm()); stays NULL if @kfd_pasid is
  *      set
  * @pasid: PASID of @vm
  * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM), even after that
  *             process has ended; 0 if no process has acquired the file. Written with @lock held
- * @root: GEM object without memory, for its reservation; vgpu_vm.jobs of @vm points to this
- *        reservation. It holds the fences of all jobs of the file, and VM_ALWAYS_VALID BOs share
- *        it. NULL while @vm is NULL
+ * @root: GEM object without memory; only its reservation is used. The reservation holds the fences
+ *        of all jobs of the file (vgpu_vm.jobs of @vm points to it). All VM_ALWAYS_VALID BOs share
+ *        this reservation. NULL while @vm is NULL
  * @always: list of the struct vgpu_handle of VM_ALWAYS_VALID BOs; protected by the reservation of
  *          @root
  * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; protected by

@@ -20,7 +20,8 @@
 #include "vgpu_hw_priv.h"
 
 #define DUMP_BYTES	SZ_64K
-#define DUMP_RING_DW	64u	/* dwords dumped from the oldest job on, and as many from rptr on */
+/* Dwords of a ring dumped at each of two places: from the oldest job on, and from rptr on. */
+#define DUMP_RING_DW	64u
 #define DUMP_IH		16u	/* newest interrupt entries that are dumped */
 #define DUMP_AROUND	4u	/* page-table entries dumped before and after the faulting one */
 

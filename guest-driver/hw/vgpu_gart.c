@@ -38,7 +38,8 @@
 
 /**
  * vgpu_gart_init() - set the layout of the GART and allocate its shadow
- * @vdev: device; vram_reserved is set, and the memory of the table is cleared
+ * @vdev: device. The caller has set vgpu_hw.vram_reserved, and has filled the table in VRAM with
+ *        zeros
  *
  * Return: 0 or -ENOMEM.
  */
@@ -342,10 +343,10 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. A shorter
- * run is written by a WRITE packet, with 2 dwords for each entry. A PTEPDE packet may split a
- * WRITE packet in two, which adds a WRITE header. From this length n on, the PTEPDE packet and the
- * added header together take at most 2 * n dwords.
+ * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. In a WRITE
+ * packet, a run of n pages takes 2 * n dwords. A PTEPDE packet takes SDMA_PTEPDE_DWORDS, and one
+ * more WRITE header if it splits a WRITE packet in two. From GART_RUN_MIN pages on, this is never
+ * more than 2 * n.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 

@@ -120,9 +120,9 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 	u64 first = gart->start >> VGPU_PAGE_SHIFT;
 	unsigned int vmid;
 
-	/* VMID 0 does not retry: vgpu_sdma_suspect() handles its faults. */
 	hub_set_root(vdev, hub, 0, vram_pde(vdev, gart->table_vram));
 	hub_set_range(vdev, hub, 0, first, first + gart->total - 1);
+	/* No retry flag: vgpu_sdma_suspect() handles faults of VMID 0. */
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(0),
 		  VM_CONTEXT_CNTL__ENABLE_CONTEXT |
 		  VM_CONTEXT_CNTL__ALL_INTERRUPTS |

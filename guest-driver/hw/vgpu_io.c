@@ -74,8 +74,12 @@ void vgpu_io_begin(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_begin);
 
 /**
- * vgpu_io_end() - undo vgpu_io_begin()
+ * vgpu_io_end() - end the BAR accesses that began with vgpu_io_begin()
  * @vdev: device
+ *
+ * A reset may start after the call. Earlier writes to the BARs reach the device before the reset.
+ *
+ * Context: the task that called vgpu_io_begin(); does not sleep.
  */
 void vgpu_io_end(struct vgpu_device *vdev)
 {

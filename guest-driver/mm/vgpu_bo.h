@@ -47,8 +47,9 @@ struct vgpu_userptr;
  * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns true if the
  *          VRAM can be freed, false if it cannot be freed now. Called when TTM moves the BO
  *          out of VRAM, with the reservation held. May sleep and allocate; must neither wait
- *          for page locks nor take a lock that is taken before reservations. If @vacate is NULL,
- *          mm/ moves the content, to GTT or to system memory. Otherwise the BO never moves to GTT
+ *          for page locks nor take a lock that is taken before reservations. A BO with @vacate
+ *          never moves to GTT. If @vacate is NULL, mm/ moves the content, to GTT or to system
+ *          memory
  * @release: called after the last reference was dropped and before the memory is freed. Must
  *           not take a reservation. If NULL, nothing is called
  */

@@ -416,8 +416,10 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
 /*
- * A pair is a page in system memory and a page in VRAM. Returns true if the pair is copied. Returns
- * false if @sys is 0 (no page in system memory) or DMA_MAPPING_ERROR (the pair is left out).
+ * A pair is a page in system memory (@sys) and a page in VRAM. Returns true if one page of the pair
+ * is to be copied to the other. Returns false in these cases:
+ * - @sys is 0: there is no page in system memory. A copy to VRAM clears the page in VRAM.
+ * - @sys is DMA_MAPPING_ERROR: the pair is left out.
  */
 static bool pair_copies(dma_addr_t sys)
 {

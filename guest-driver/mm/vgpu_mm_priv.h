@@ -136,13 +136,12 @@ struct vgpu_tt {
  * @vram_lost: true if a reset lost VRAM while the BO was in VRAM or was being copied out of VRAM;
  *             never cleared. vgpu_vram_mgr.lock protects the members from @vram_lost to
  *             @leaving_epoch
- * @lost_epoch: identifies the last loss of VRAM that affected the BO, so that VGPU_STAT_BOS_LOST
- *              counts the BO once for each loss. Value of vgpu_hw.vram_epoch after that loss; valid
- *              if @vram_lost is true
+ * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM that affected the BO; valid
+ *              if @vram_lost is true. Used to count the BO in VGPU_STAT_BOS_LOST once for each loss
  * @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true
  * @leaving_link: link in vgpu_vram_mgr.leaving if @leaving is not NULL
  * @leaving: fence of the last copy of the BO out of VRAM, or NULL
- * @leaving_epoch: value of vgpu_hw.vram_epoch, read before the driver created the copy of @leaving
+ * @leaving_epoch: value of vgpu_hw.vram_epoch before the start of the copy that signals @leaving
  * @attachments: list of the importers of the BO (vgpu_dma_buf.c); protected by the reservation
  */
 struct vgpu_bo_state {

@@ -380,10 +380,10 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 
 /*
  * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards. Returns
- * -EBUSY if some of the content cannot leave now, which vgpu_bo_owner_ops.evict_ok may not have
- * foreseen; TTM then continues with the next BO. The function leaves the BO at its place on the
- * LRU list: if it moved the BO to the end of the list, TTM's walk would reach the BO again and not
- * terminate.
+ * -EBUSY if some of the content cannot leave now, although vgpu_bo_owner_ops.evict_ok may have
+ * returned true before this call. TTM then continues with the next BO. The function leaves the BO
+ * at its place on the LRU list: if it moved the BO to the end of the list, TTM's walk would reach
+ * the BO again and not terminate.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,

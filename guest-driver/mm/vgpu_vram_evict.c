@@ -306,10 +306,11 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * * 0 if the shortest known time has passed, or if VRAM was freed during the wait: the caller tries
  *   again
  * * 1 after a pause of one jiffy, which lets other threads make progress: the caller tries again,
- *   up to a limit. The function pauses in three cases: a BO may be evicted already; VRAM was freed
- *   between the read of @frees and this call; or no owner keeps a BO for a known time, but another
- *   thread held the reservation of a BO
- * * -ENOENT if VRAM will not become free
+ *   up to a limit. The function pauses in three cases: a BO can be evicted now; VRAM was freed
+ *   between the read of @frees and this call; or another thread held the reservation of a BO, and
+ *   no owner keeps a BO for a known time
+ * * -ENOENT if there is nothing to wait for: no BO can be evicted, now or after a known time, and
+ *   no other thread held the reservation of a BO
  * * -EINTR on a fatal signal
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)

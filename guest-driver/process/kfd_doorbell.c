@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocates doorbells. A process has a slice of 8 KiB in the doorbell BAR of each GPU on which
- * it has queues. The hardware queue determines the offset of its doorbell in the slice
- * (vgpu/doorbell.h).
+ * Allocates the doorbells of a process: a slice of 8 KiB in the doorbell BAR of each GPU on which
+ * the process creates queues. kfd/queues/ selects the doorbell of a queue in the slice.
  */
 #include <drm/amdgpu_drm.h>
 

@@ -225,9 +225,9 @@ static void kfd_evict_locked(struct kfd_process *p,
  *
  * Tests under queue_lock whether the process is resident, and does nothing if it is not.
  *
- * The function queues restore_work, which uses the process, but only for a resident process. Before
- * a process is freed, it stops being resident, and then kfd_process_info_fini() cancels
- * restore_work. So the caller needs no reference to the process.
+ * For a resident process, the function queues restore_work, which uses the process. But the caller
+ * needs no reference to the process: before a process is freed, it stops being resident, and then
+ * kfd_process_info_fini() cancels restore_work.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.

@@ -172,8 +172,9 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * An allocation of VRAM is tried at least this number of times while vgpu_vram_mgr_make_room()
- * succeeds, because other threads may take the VRAM that an eviction has freed.
+ * Minimum number of tries if an allocation of VRAM fails with -ENOMEM. Other threads may take the
+ * VRAM that vgpu_vram_mgr_make_room() frees between two tries. Only a signal or an error of
+ * vgpu_vram_mgr_make_room() ends the tries earlier.
  */
 #define KGD_MEM_CREATE_TRIES	16u
 /*

@@ -8,13 +8,14 @@
  * A restore evicts BOs of other processes from VRAM: their content is copied to system memory.
  * When TTM has reached its limit of system memory, TTM swaps out one whole BO for each BO that
  * needs system memory. The CPU copies the swapped BOs, one at a time in the whole system, and all
- * tasks wait for these copies. So while BOs are being swapped out (vgpu_mm_is_swapping()):
+ * tasks wait for these copies. So while BOs are being swapped out (vgpu_mm_is_swapping()),
+ * kgd_mem_send_ahead() starts no more copies. This has two effects:
  *
- * - A restore evicts no VRAM, so BOs of other processes stay there. The restore uses free VRAM; BOs
- *   for which no VRAM is free stay in system memory, or are swapped in to system memory, and are
- *   mapped there.
- * - kgd_mem_send_ahead() starts no copy to VRAM, since the copied system pages are not freed
- *   until the copy completes.
+ * - The restore evicts no BO from VRAM, since evicted BOs need system memory. BOs for which no VRAM
+ *   is free are mapped in system memory.
+ * - The restore copies one BO at a time to free VRAM (kgd_mem_bring_all()). Several copies at the
+ *   same time would need more system memory, because a BO's system pages are freed only when the
+ *   copy completes.
  *
  * DOC: reservations of a restore
  *
@@ -27,11 +28,10 @@
  *
  * ttm_bo_validate() of Linux 6.12 returns -ENOMEM in two cases, which the caller cannot tell apart:
  * TTM has found no room, or a lock has failed with -EDEADLK. After -EDEADLK, the caller must drop
- * all reservations before it locks another BO with the ticket. So after -ENOMEM, all reservations
- * are dropped. kgd_mem_send_ahead(), which evicts from VRAM, ends at the first BO that finds no
- * room in VRAM. kgd_mem_bring_all() does not evict from VRAM: a BO that is not in VRAM yet gets
- * free VRAM or, if there is too little, a place in GTT. If GTT has no room either,
- * kgd_mem_bring_all() ends, too.
+ * all reservations before it locks another BO with the ticket. So the first -ENOMEM ends
+ * kgd_mem_send_ahead() or kgd_mem_bring_all(), and all reservations are dropped. After -ENOMEM from
+ * kgd_mem_send_ahead(), the restore continues with kgd_mem_bring_all(), which places BOs in GTT if
+ * VRAM has no free room. After -ENOMEM from kgd_mem_bring_all(), the restore fails.
  */
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>

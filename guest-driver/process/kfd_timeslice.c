@@ -9,20 +9,19 @@
  * processes could evict each other all the time, so that BOs move and no queue runs.
  *
  * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps() before an
- * eviction, and evicts another BO if the function returns true. Time slices spare only the BOs, not
- * the queues: as soon as a task waits for the eviction fence, eviction_work takes the queues off
- * the hardware, even during a time slice.
+ * eviction, and evicts another BO if the function returns true. If a task waits for the eviction
+ * fence during a time slice (e.g. to evict VRAM for an allocation, see below), eviction_work still
+ * takes the queues off the hardware.
  *
  * How long the BOs of a process are spared depends on the kind of the eviction:
  *
- * - Swap-outs by TTM, and evictions from GTT, spare the BOs during the restore without a time
- *   limit, and then for the time slice of the process. TTM swaps out BOs that are not spared, or
- *   exceeds its limit of system memory if there are none. The time slice is KFD_TIMESLICE_FACTOR
- *   times as long as the restore took, at least KFD_ACTIVE_MS and at most KFD_TIMESLICE_MAX_MS.
- * - Evictions of VRAM for the restore of another process spare the BOs as long as swap-outs do. If
- *   the other process gets no VRAM, it uses GTT.
- * - Evictions of VRAM for any other allocation spare the BOs during the restore for a limited time
- *   only, since the allocating task may hold locks that the restore needs. The limit is
+ * - Swap-outs by TTM, evictions from GTT, and evictions of VRAM for the restore of another process.
+ *   They spare the BOs during the whole restore, and then for the time slice of the process. The
+ *   time slice is KFD_TIMESLICE_FACTOR times as long as the restore took, at least KFD_ACTIVE_MS
+ *   and at most KFD_TIMESLICE_MAX_MS. If all BOs are spared, TTM exceeds its limit of system
+ *   memory, and the other process uses GTT instead of VRAM.
+ * - Evictions of VRAM for any other allocation. They spare the BOs during the restore only for a
+ *   limited time, since the allocating task may hold locks that the restore needs. The limit is
  *   KFD_ACTIVE_MS at first, and doubles with each restore that fails. After the restore, these
  *   evictions spare the BOs for as long as the restore took, at least KFD_ACTIVE_MS and at most
  *   KFD_ACTIVE_MAX_MS.

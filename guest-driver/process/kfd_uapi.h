@@ -26,7 +26,7 @@
 #define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
 #define KFD_MMAP_TYPE_MMIO		(0ull << 62)
 #define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
-/* Each GPU has an interval of mmap offsets for each kind of memory: size of the interval, bytes. */
+/* Size, in bytes, of the interval of mmap offsets of one GPU for one kind of memory. */
 #define KFD_MMAP_SPAN			BIT_ULL(46)
 #define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
 

@@ -322,8 +322,8 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	r = svm_range_find(svms, page);
 	if (r) {
 		/*
-		 * Set @gpu in r->mapped, so that an invalidation of the range clears the
-		 * no-retry PTE.
+		 * vgpu_vm_clear_range() below writes the no-retry PTE. Set @gpu in r->mapped, so
+		 * that an invalidation of the range clears this PTE.
 		 */
 		mutex_lock(&r->lock);
 		set_bit(gpu, r->mapped);

@@ -17,8 +17,8 @@
  * @cam: slot of the retry CAM to acknowledge; retry faults only
  * @pasid: PASID of the process; 0 for the kernel
  * @vmid: VMID of the access
- * @not_present: the page had no valid PTE, according to the ring field of the entry, which amdkfd
- *               reads in the same way
+ * @not_present: IH_RING_FAULT_VALID is set in the entry. As amdkfd does, the driver then reports to
+ *               user space that the page is not present
  * @write: the access was a write
  * @retry: the engine stalls until the fault is acknowledged, then replays the access
  * @acked: svm_cam_work() has acknowledged the CAM slot while the fault was being served;

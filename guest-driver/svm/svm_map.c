@@ -293,9 +293,10 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork, a page in VRAM is shared copy-on-write. HMM returns a page of
-		 * dev_private_owner without a write fault. So the sharing is not broken, and the
-		 * page stays read-only. Therefore migrate the page to system memory, see below.
+		 * After fork, a page in VRAM is shared copy-on-write. If the page belongs to
+		 * dev_private_owner, HMM raises no write fault that would give the process its own
+		 * copy: HMM returns the page read-only, despite HMM_PFN_REQ_WRITE. Therefore
+		 * migrate the page to system memory, see below.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))

@@ -48,8 +48,8 @@
 
 /*
  * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. If GPUs fault on
- * the same memory in turn, each pull is still recent at the next fault, because even a slow debug
- * kernel repairs a few faults in less than this time.
+ * the same memory in turn, a pull must still be recent at the next faults, so that the memory stops
+ * moving. So this time is longer than a slow debug kernel needs to repair a few faults.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */

@@ -218,9 +218,9 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
 	/*
-	 * The hardware does not reach the PTB now, but the PTB stays in the tree. Write zeros to
-	 * it. If the whole leaf is set to 0 later, pt_clear_part() then only has to replace the
-	 * leaf with the pointer to the PTB.
+	 * The hardware does not reach the PTB now, but the PTB stays in the tree. Set all its
+	 * entries to 0 now. Then pt_clear_part() can later clear the whole leaf by one write, of
+	 * the pointer to the PTB.
 	 */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
@@ -342,8 +342,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
  * @pt: tree, locked; SDMA has completed its writes
  * @page: page
  *
- * Return: the entry of the PTB; or the 2 MiB leaf that translates the page (if the leaf has an
- * address, it is that of the leaf's first page); 0 if no table translates the page.
+ * Return:
+ * * the 2 MiB leaf, if a leaf translates the page. The address in the leaf is that of the leaf's
+ *   first page (a leaf with the value VGPU_PTE_PRT has no address)
+ * * otherwise the entry of the PTB
+ * * 0 if there is no PTB for the page
  */
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {

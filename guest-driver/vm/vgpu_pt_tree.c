@@ -21,7 +21,10 @@ static bool pt_is_empty(const struct vgpu_pt_table *table)
 {
 	if (table->level > VGPU_LEVEL_PTB)
 		return !table->children;
-	/* Keep the PTB of a range that a leaf maps, because a split of the leaf needs this PTB. */
+	/*
+	 * If the parent has a leaf for the same pages, the PTB has no valid entries, but does not
+	 * count as empty: a split of the leaf needs this PTB.
+	 */
 	return bitmap_empty(table->valid, VGPU_PT_ENTRIES) &&
 	       !test_bit(pt_index(table->first, table->level + 1),
 			 table->parent->valid);

@@ -210,8 +210,10 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vbo_set_moved() - set whether the entries of a mapping have to be written
  * @vbo: mapping; its BO's reservation is held
- * @moved: true if the entries map no memory and must be written; false if they have been written,
- *         or if the mapping is about to be freed
+ * @moved: true if the entries have to be written, because the mapping is new, the BO moves, or VRAM
+ *         was lost. False if the entries have been written, or if the mapping is about to be freed
+ *
+ * In both cases, the entries no longer count as stale (vgpu_vm_bo.stale).
  */
 void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
 {

@@ -122,10 +122,10 @@ void vgpu_vm_trim_init(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_trim_fini() - cancel the worker trim_work(), and wait until it has ended
+ * vgpu_vm_trim_fini() - end trimming, before the tables are freed
  * @vm: address space
  *
- * Context: sleeps.
+ * Context: sleeps; waits for the worker, which takes alloc_lock and reservations.
  */
 void vgpu_vm_trim_fini(struct vgpu_vm *vm)
 {

@@ -232,13 +232,13 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Stale entries can be cleared here, because no job or queue uses them. In an address space
-	 * of the render node, the caller has waited for all jobs. In an address space of KFD, the
-	 * queues were evicted before the BO's moves, and the caller has waited for these moves.
-	 * vgpu_vbo_clear() clears the entries of the whole mapping and marks it as moved. If some
-	 * pages stay mapped, their entries are written again before they are needed: by
-	 * vgpu_vm_update_moved() before the next job runs; in an address space of KFD by the
-	 * restore, before the queues run.
+	 * No job or queue uses the stale entries any more. In an address space of the render node,
+	 * the caller has waited for all jobs. In an address space of KFD, the queues were evicted
+	 * before the BO's moves, and the caller has waited for these moves.
+	 *
+	 * The entries of the whole mapping are cleared, although some of its pages may stay mapped.
+	 * The entries of these pages are written again before the next job runs
+	 * (vgpu_vm_update_moved()), or in an address space of KFD before the queues run again.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -424,10 +424,12 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
  * @idle: true if no job runs in @vm and none will run before the caller's next job
  *
  * If another thread holds the reservation of a mapping's BO, or if the GPU does not reach the BO,
- * the function skips the mapping, which stays marked as moved until the next call. The function
- * does not wait for moves and clears of BOs: later jobs depend on these moves and clears
- * (vgpu_vm_last_update()). But jobs in flight do not depend on them. So if @idle is false, the
- * function skips BOs with moves or clears in flight.
+ * the function skips the mapping, which stays marked as moved until the next call.
+ *
+ * The function does not wait for moves and clears of BOs. Later jobs wait for these moves and
+ * clears (vgpu_vm_last_update()). Jobs in flight do not wait. Through new entries, they would reach
+ * memory that is still to be copied or cleared. So if @idle is false, the function also skips the
+ * mappings of BOs with moves or clears in flight.
  *
  * Return: always 0.
  */
@@ -496,11 +498,10 @@ static int vbo_clear_stale(struct vgpu_vm_bo *vbo, bool idle)
 }
 
 /**
- * vgpu_vm_clear_stale() - clear stale entries
+ * vgpu_vm_clear_stale() - clear stale entries, which translate to the previous memory of a BO
  * @vm: address space of the render node; the caller holds va_lock and no reservation
  * @idle: true if no job runs in @vm and none will run before the caller's next job. If false,
- *        the function waits until, for each BO with stale entries, the jobs and moves that have a
- *        fence in the BO's reservation are done
+ *        the function first waits for the jobs and moves of each BO with stale entries
  *
  * More entries may become stale during the call: see vgpu_vm_has_stale().
  *

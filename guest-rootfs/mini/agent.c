@@ -218,15 +218,17 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * Scan twice. The first scan stores the checksum of every object to which no reference was found.
- * Of these objects, the second scan reports those whose checksum has not changed, except objects
- * younger than LEAK_AGE_MS. The command ended at the time `end`, but deferred work may allocate
- * objects until LEAK_LATE_MS after `end`. Such late objects have to be reported, too. So the second
- * scan starts LEAK_LATE_MS + LEAK_AGE_MS after `end`, when all late objects are at least
- * LEAK_AGE_MS old. The first scan has to see the late objects, too. On the debug kernel it does,
- * because it stores the checksums at its end and takes longer than LEAK_LATE_MS. (If a first scan
- * takes less time, a late object that leaks is not reported.) Reports go to the console, which the
- * launcher reads.
+ * Scan twice. The first scan stores the checksum of every object to which it finds no reference.
+ * Of these objects, the second scan reports those that are at least LEAK_AGE_MS old and still have
+ * the same checksum. Reports go to the console, which the launcher reads.
+ *
+ * The command ended at the time `end`. Until LEAK_LATE_MS after `end`, deferred work may allocate
+ * more objects, called late objects here. A leak of late objects is reported on two conditions:
+ *
+ * - They exist when the first scan stores the checksums, at its end. On the debug kernel they do,
+ *   because the scan takes longer than LEAK_LATE_MS. (A faster scan may miss late objects.)
+ * - They are old enough at the start of the second scan. So this scan starts
+ *   LEAK_LATE_MS + LEAK_AGE_MS after `end`.
  */
 static void look_for_leaks(const struct timespec *end)
 {

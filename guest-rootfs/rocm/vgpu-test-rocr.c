@@ -225,10 +225,7 @@ static void *pool_alloc(hsa_amd_memory_pool_t pool, size_t bytes)
 	HSA(hsa_amd_memory_pool_allocate(pool, bytes, 0, &p));
 	for (i = 0; i < n_gpus; i++)
 		all[i] = gpus[i].agent;
-	/*
-	 * VRAM needs no call, because the tests use it only on its own GPU, which has access
-	 * already.
-	 */
+	/* The tests use VRAM only on its own GPU, which has access without this call. */
 	if (pool.handle == host.handle)
 		HSA(hsa_amd_agents_allow_access(n_gpus, all, NULL, p));
 	return p;

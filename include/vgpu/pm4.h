@@ -10,7 +10,7 @@
 #ifndef VGPU_PM4_H
 #define VGPU_PM4_H
 
-/* Type: 3 in all packets below. Type 2: another form of a NOP of one dword. */
+/* Type 3: the packets below. Type 2: a packet of one dword without effect. */
 #define PM4_HDR__TYPE			0xc0000000u
 #define PM4_HDR__COUNT			0x3fff0000u	/* dwords after the header, minus 1 */
 #define PM4_HDR__OPCODE			0x0000ff00u

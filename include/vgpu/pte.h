@@ -7,8 +7,8 @@
  * Addresses have 48 bits, pages 4 KiB. There are four levels of tables, PDB2
  * (the root), PDB1, PDB0 and PTB. Each table is one page of 512 entries.
  *
- * "Translate further" is used. The driver programs block size 9 and depth 2:
- * the depth counts the levels between the root and the PTB, PDB1 and PDB0.
+ * "Translate further" is used. The driver programs block size 9 and depth 2.
+ * The depth counts PDB1 and PDB0, but neither the root nor the PTB.
  * Entries of PDB1 have block fragment size 9 (VGPU_PDE_BFS).
  * Entries of PDB0 have the format of a PTE: with TF, such an entry points to a
  * PTB; without TF, it is a leaf of 2 MiB. Leaves in PDB1 (1 GiB) and PDB2

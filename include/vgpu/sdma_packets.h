@@ -71,8 +71,8 @@
  *
  * x, y, z of the source and of the destination: first element of the rectangle.
  * Pitches and sizes are stored minus 1. All values except addresses count
- * elements. If z of the size is 1, a source or destination with z 0 does not
- * use its slice pitch.
+ * elements. The slice pitch of a surface has no effect if the rectangle is in
+ * slice 0 only: the surface's z is 0, and the stored z of the size is 0.
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */

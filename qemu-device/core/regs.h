@@ -6,10 +6,10 @@
  *
  * hw/register.h is not used: it finds a register by a comparison with each
  * register of a block in turn, and each register is an object (a hub has 336).
- * A MemoryRegion for each block would serve only the register window. Engines
- * could not use a MemoryRegion, because they read registers without the BQL.
- * Nor could PCIE_DATA2 and packets use one, because they name a register by its
- * offset in BAR 5, not by an address.
+ * A MemoryRegion for each block would serve only the register window, where
+ * accesses have a guest-physical address and hold the BQL. PCIE_DATA2 and
+ * packets have only the register's offset in BAR 5, and engines read registers
+ * without the BQL.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H

@@ -203,13 +203,13 @@ bool vgpu_cp_queue_active(const CpQueue *q);
 /* Return the size of the ring in dwords (CP_HQD_PQ_CONTROL). Any thread. */
 uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
 /*
- * Start a queue: load pointers, phase, and position in an indirect buffer from
- * the queue's registers.
+ * Start a queue at the position that the queue's registers give: rptr, wptr,
+ * phase of the AQL packet at rptr, and position in an indirect buffer.
  */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
- * Stop an active queue. If the thread is executing a packet of the queue, or
- * the run list that the queue submitted, the queue stops after the current
+ * Stop an active queue. If the CP's thread is executing a packet of the queue,
+ * or the run list that the queue submitted, the queue stops after the current
  * step, otherwise immediately.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
@@ -224,13 +224,13 @@ void vgpu_cp_hws_end(VGPUCp *cp);
 
 /*
  * Stop the queue, and report the error that exec.error and exec.error_bits
- * describe. Called by the thread with cp->w.lock held.
+ * describe. Called by the CP's thread with cp->w.lock held.
  */
 void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
 /*
  * Push an interrupt entry of the queue with @source (IH_SRC_CP_*) and @data0,
  * if a bit of @enable (CP_INT_CNTL__*) is set in CP_INT_CNTL of the queue's
- * pipe. Called by the thread.
+ * pipe. Called by the CP's thread.
  */
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0);
@@ -247,7 +247,7 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
 /*
  * Functions in kiq.c: execute packets that only the KIQ and the HIQ may
- * contain. The thread calls these functions with no lock held.
+ * contain. The CP's thread calls them with no lock held.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of compute queues. A packet in execution is executed
- * again from its start after a load, as after a dequeue, because the packet's
- * progress and the time of the next try are not saved. Only one part of the
- * progress is saved: q->phase of an AQL packet.
+ * vgpu-kfd: saved state of compute queues. If a packet is in execution at the
+ * save, it is executed again after the load, as after a dequeue: an AQL packet
+ * from the start of its phase (q->phase), any other packet from its start. The
+ * rest of the packet's progress is not saved, nor is the time of the next try.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"

@@ -50,20 +50,21 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: In: hub, vmid, va, write and invs describe the access. serial is the
- *         value that this function has set at the last stall of the same
- *         access, or 0 if the access has not stalled before.
- *         Out: why is set. cam is set for VGPU_WAIT_CAM, and until for
- *         VGPU_WAIT_RETRY. serial is set to the serial number of the page's
- *         last reported fault, or to 0 if the interrupt is disabled or no CAM
- *         slot is free.
+ * @stall: The caller sets the members hub, vmid, va, write and invs for the
+ *         access. The caller also sets member serial: to 0 at the first stall
+ *         of an access, and at a later stall to the value from the stall
+ *         before. (With it, an access is counted as merged only once.)
+ *         The function sets member why, member cam for VGPU_WAIT_CAM, and
+ *         member until for VGPU_WAIT_RETRY. It sets member serial to the serial
+ *         number of the page's last reported fault, or to 0 if the interrupt is
+ *         disabled or no CAM slot is free.
  *
  * If VM_L2_PROTECTION_FAULT_CNTL2.ENABLE_RETRY_INTERRUPT is 0, the function
  * pushes no interrupt entry. Otherwise:
  * - If the CAM is on, and the page has no CAM slot, the page gets a free slot,
  *   and the function pushes an entry. If no slot is free, no entry is pushed.
  * - If the CAM is on, and the page has a CAM slot already, the function pushes
- *   an entry only if the slot's entry is to be sent again.
+ *   an entry only if the slot's resend time (VGPUCamSlot.due) is reached.
  * - If the CAM is off, the function pushes an entry only if the page's rate
  *   limit allows one.
  *

@@ -194,10 +194,10 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
                        uint64_t page);
 /*
  * Fill in @stall: the access at @site waits until the driver acknowledges
- * @slot. If the slot is not acknowledged by VGPUCamSlot.due, a timer wakes the
- * queue, which tries the access again. If the access faults again, this
- * function is called again at or after that time, and pushes the slot's
- * interrupt entry again. The caller holds s->lock.
+ * @slot. A call at or after VGPUCamSlot.due also pushes the slot's interrupt
+ * entry again. (At that time, a timer wakes the queue. The queue tries the
+ * access again, and calls this function if the access faults again.) The caller
+ * holds s->lock.
  */
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);

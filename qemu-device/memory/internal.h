@@ -72,8 +72,9 @@ typedef struct VGPUInvalidation {
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /*
      * For each client with a nonzero mask in @waiting: value of the client's
-     * counter VGPUTlb.access when a request last found an access in progress.
-     * When the counter has another value, this access has ended.
+     * counter VGPUTlb.access when the driver last requested an invalidation
+     * during an access of the client. This access has ended when the counter
+     * has another value.
      */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
@@ -272,9 +273,10 @@ void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
                                        hwaddr addr, bool write);
 /*
- * Wait until all accesses that began before this call have completed. Called
- * after a change of the bus's memory map or of an IOMMU translation. The caller
- * holds the BQL and no lock of the device.
+ * Wait until all accesses of clients of @s, and all writes of interrupt
+ * entries, that began before this call have completed. Called after a change of
+ * the bus's memory map or of an IOMMU translation. The caller holds the BQL and
+ * no lock of the device.
  */
 void vgpu_bus_quiesce(VGPUState *s);
 

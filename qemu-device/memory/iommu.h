@@ -44,7 +44,7 @@ typedef struct VGPUIommuReply {
     /* The IOMMU translates @start to address @addr of address space @as. */
     AddressSpace *as;
     hwaddr addr;
-    VGPUIommuStamp stamp;       /* copy of VGPUIotlb.stamp of the request */
+    VGPUIommuStamp stamp;       /* stamp of the request: see VGPUIotlb.stamp */
     /* The reply is stale from this time on (ns, QEMU_CLOCK_VIRTUAL). */
     int64_t until;
 } VGPUIommuReply;

@@ -146,8 +146,8 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
 }
 
 /*
- * @span is a no-retry fault. Return true if the registers redirect reads with a
- * fault of this class to the default page.
+ * @span is a no-retry fault. Return true if a read with this fault gets data of
+ * the default page. The registers select this for each class of fault.
  */
 static bool gpuvm_fault_is_redirected(VGPUClient *c, unsigned vmid,
                                       const VGPUSpan *span)

@@ -26,14 +26,14 @@
 #define IMMEDIATE_COUNT_MAX 1024u
 
 /*
- * A range of addresses. In the QMP command, each kind of injection that has a
- * range has its own members for the start of the range, such as "va" or
- * "offset". These members replace the deprecated member "start".
+ * A range of addresses. The QMP command gives the start of the range in members
+ * that depend on the kind of injection, such as "va" or "offset". These members
+ * replace the deprecated member "start", which is the same for all kinds.
  */
 typedef struct InjectRange {
-    /* What error messages call the kind's own members for the start. */
+    /* What error messages call the members that replace "start". */
     const char *name;
-    bool has;                   /* one of the kind's own members is present */
+    bool has;                   /* a member that replaces "start" is present */
     uint64_t first;
     bool has_length;
     uint64_t length;

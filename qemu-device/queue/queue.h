@@ -58,7 +58,7 @@ typedef struct VGPUExec {
     uint64_t rptr;              /* copy of VGPUQueue.rptr */
     uint64_t wptr;              /* copy of VGPUQueue.wptr */
     uint64_t rptr_addr;         /* GPU address to which rptr is written back */
-    uint64_t wptr_addr;         /* GPU address of wptr if @poll_wptr is set */
+    uint64_t wptr_addr;         /* GPU address from which wptr is polled */
     /* Right shift that converts rptr and wptr to dwords. */
     uint8_t ptr_shift;
     uint8_t ring_vmid;
@@ -295,9 +295,8 @@ VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
  *
- * The main loop adds 1 to x->done, then writes the register. The queue
- * continues after the write, and the packet sees from x->done that the write is
- * done.
+ * The main loop adds 1 to x->done, then writes the register, and only then lets
+ * the queue continue. So x->done tells the packet that the write is done.
  *
  * Return: VGPU_STEP_STALL.
  */

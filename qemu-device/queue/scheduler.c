@@ -100,15 +100,15 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
 
     /*
      * The event that ends the wait may have occurred already: wptr has moved,
-     * or the driver has handled the fault. The handler of the event then did
-     * not wake the queue, because q->wait was not set. So set q->wait only if
-     * the event has not occurred. If the event occurs after this test, the
-     * handler finds q->wait set: the handler takes w->lock, which the caller
-     * holds until q->wait is set.
+     * or the driver has handled the fault. The queue must not wait then: the
+     * event did not wake the queue, because q->wait was not set, and will not
+     * occur again. If the event occurs after the test below, the event's
+     * handler finds q->wait set: the handler needs w->lock, which the worker's
+     * thread holds from the test until q->wait is set.
      *
-     * The other waits need no test. If a wait ends at a time, this thread
-     * itself compares the times. If a wait is for the main loop, the main loop
-     * gets the request only after q->wait is set, see below.
+     * The other waits need no test. If a wait ends at a time, the worker's
+     * thread itself compares the times. If a wait is for the main loop, the
+     * main loop gets the request only after q->wait is set, see below.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:

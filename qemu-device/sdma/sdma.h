@@ -135,7 +135,7 @@ typedef struct VGPUSdmaMap {
     uint64_t wptr;
 } VGPUSdmaMap;
 
-/* How a queue is mapped. */
+/* State of a queue, as it was during the call of vgpu_sdma_mapping(). */
 typedef struct VGPUSdmaMapping {
     bool mapped;                /* mapped, and not being unmapped */
     /*

@@ -249,7 +249,8 @@ static const VMStateDescription vmstate_vgpu_engine = {
  * tries of POLL_REGMEM or of ATOMIC with LOOP, or before the retry of a
  * faulting access. After a load of the saved state, such a wait continues until
  * that time. (An invalidation or an acknowledge may end the wait for a retry
- * earlier.) Return false if the injection sdma-slow slows the packet.
+ * earlier.) Return false if the injection sdma-slow slows the packet: effects
+ * of injections are not saved, so after a load the packet goes on at once.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {

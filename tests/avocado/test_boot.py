@@ -9,8 +9,6 @@ class Boot(GuestTest):
     """Guests boot; the driver binds to every GPU, and user space finds each GPU."""
 
     def boots(self, gpus: int) -> None:
-        """Boot with `gpus` GPUs; check the numbers of topology nodes, render nodes, PCI
-        functions and gpu_ids."""
         nodes = "/sys/class/kfd/kfd/topology/nodes"
         script = (
             f"ls {nodes} | wc -l; ls /dev/dri | grep -c renderD;"

@@ -129,8 +129,9 @@ class Parsers(Test):
         self.assertEqual(csource.before(text, text.index("f();")), "This one.")
 
     def test_properties(self) -> None:
-        """Catches: a property in an #ifdef is listed with the others; a property that the specification does not
-        describe is accepted; if a default is a macro, the page lacks the macro's value."""
+        """Catches: a property in an #ifdef is not marked with the macro of the #ifdef; properties_page() accepts a
+        property that docs/hardware.md does not describe; properties_page() omits the value of a default that is a
+        macro."""
         code = (
             '#define NS 5\nDEFINE_PROP_SIZE("a", S, a, NS),\n#ifdef DELAYS\nDEFINE_PROP_STRING("d", S, d),\n#endif\n'
             'DEFINE_PROP_LINK("l", S, l, T, U *),'
@@ -217,9 +218,9 @@ class Drawings(Test):
             locks_picture.locks(page.replace("| lock | folder |", "| lock | room |"))
 
     def test_rooms(self) -> None:
-        """Catches: a change of rooms.txt does not change the table of rooms; an arrow from room A to room B is drawn
-        although a longer path leads from A to B; an arrow is left out although there is no such path; a table of a
-        section that rooms.txt lacks is drawn."""
+        """Catches: a change of rooms.txt does not change the table of rooms; the picture has an arrow from room A to
+        room B although a longer path leads from A to B; the picture lacks an arrow although no longer path leads from
+        A to B; matrix() draws a table for a section that is not in rooms.txt."""
         self.assertEqual(
             rooms_pictures.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"a"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}, "d": {"a"}},

@@ -139,7 +139,8 @@ class Excerpts(Test):
 
 
 class Copies(Test):
-    """The copy of the checkout (howto.Tree). Some tests run the scripts of a how-to page in this copy."""
+    """Tests howto.Tree, the copy of the checkout. Also tests howto.run(), which runs the scripts of the how-to pages in
+    this copy."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

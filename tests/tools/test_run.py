@@ -149,7 +149,7 @@ class Scripted(Test):
 
 
 class Runs(Scripted):
-    """A run from its start to its end."""
+    """Tests the class Run: the verdict, the time limit, requests to end a run, and what is left after errors."""
 
     def result(self, *words: str, timeout: float = 0) -> Result:
         """Run a command to its end, and return the result. Check that no process, lock or descriptor of the run is
@@ -207,8 +207,8 @@ class Runs(Scripted):
         self.assertIn("did not end within 1 s", self.failed(result))
 
     def test_calls(self) -> None:
-        """Catches: give_up() from another thread has no effect; stop() from a sink, or before execute(), has no
-        effect."""
+        """Catches: give_up() has no effect if another thread calls it; stop() has no effect if the callback for output
+        calls it, or if it is called before execute()."""
         run = Run(self.guest, ["out x"], Streams(self.output.extend))
 
         def give_up() -> None:

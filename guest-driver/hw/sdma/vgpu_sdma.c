@@ -55,8 +55,8 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 };
 
 /*
- * A TRAP carries only the low bits of a 32-bit job number. A left shift by SEQNO_SHIFT drops the
- * other bits.
+ * A TRAP carries only the low bits of a job number (SDMA_TRAP_DW1__CONTEXT). seqno_reached() shifts
+ * the 32-bit difference of two job numbers left by SEQNO_SHIFT. This drops the other, high bits.
  */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 

@@ -18,18 +18,19 @@
  * until the recovery has parked the engine. The job is then run again; no later job has
  * changed its memory.
  *
- * STATUS latches only the first fault since the last clear, whatever the VMID. So a user's
- * fault blocks the kernel's rings, too, until this file clears STATUS. But a fault of VMID 0
- * may have followed the user's fault. STATUS does not show the VMID of this second fault; only
- * the interrupt entry of the second fault does. Without an IOMMU, the device latches a fault and
- * writes the fault's entry in one step. So after a clear of STATUS, the entries of all earlier
- * faults are in the interrupt ring. (Behind an IOMMU, an entry may arrive later. If its VMID is 0,
- * it starts the recovery then.) This file does these steps:
+ * STATUS latches faults of all VMIDs, but only the first fault since the last clear. So a user's
+ * fault blocks the kernel's rings, too, until this file clears STATUS. If a fault of VMID 0 has
+ * followed the user's fault, only the interrupt entry of the second fault shows this. So the
+ * interrupt ring must be read before the kernel's rings go on:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
  * 3. Let the interrupt ring be handled until it is empty.
- * 4. Open the gate, unless an entry of VMID 0 was in the ring.
+ * 4. If no entry was of VMID 0, open the gate. Otherwise, the recovery opens the gate.
+ *
+ * Without an IOMMU, step 3 handles the entries of all faults before step 2, because the device
+ * changes STATUS and writes the entry in one step. Behind an IOMMU, an entry may arrive after
+ * step 4. If this entry is of VMID 0, the recovery starts then.
  *
  * If a packet faults on many pages, only its first fault raises an interrupt entry. After the
  * clear, a later fault of the packet may be latched without an entry. So fault_work repeats
@@ -64,10 +65,10 @@ static bool status_is_kernels(u32 status)
  * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
  *
- * Near its end, a job writes its number to vgpu_sdma_ring.fence_wb. Then it polls two registers,
- * and does not get past these polls if it had a fault. So the last job that has written its number
- * may have an unhandled fault. That job counts as done only if the state is VGPU_FAULT_NONE or
- * VGPU_FAULT_USERS.
+ * At its end, a job first writes its number to vgpu_sdma_ring.fence_wb. Then the job waits until no
+ * fault is latched and the gate is open ("DOC: the gate"). So the last job that has written its
+ * number may still be waiting because of its own fault. This job counts as done only if the state
+ * is VGPU_FAULT_NONE or VGPU_FAULT_USERS.
  *
  * Context: any.
  *

@@ -11,14 +11,13 @@
  * engine, it calls:
  *
  *	vgpu_sdma_park()		stops the signalling of jobs, disables the
- *					queues, and saves their pointers; if a queue
- *					does not stop, the engine hangs in a packet of
- *					that queue
+ *					queues, and saves the read pointers of the user
+ *					queues; a queue that does not stop is the one in
+ *					which the engine hangs
  *	vgpu_sdma_engine_reset()	resets the engine; or reset/ resets the device
- *	vgpu_sdma_unpark()		if the engine failed in the oldest job, decides
- *					whether this job is run again (see below);
- *					starts the ring at the first job that is not
- *					done; loads the user queues
+ *	vgpu_sdma_unpark()		decides whether a failed job is run again (see
+ *					below); starts the ring at the first job that is
+ *					not done; loads the user queues
  *
  * After a fault of VMID 0 the engine itself works. So a soft recovery parks and unparks
  * only the kernel's ring, and user queues keep running.
@@ -400,9 +399,9 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
  * @dead: receives a bitmap of user queues: queues that do not stop (the engine hangs in
  *        them), and queues that had stopped on an error before
  *
- * After the call no job is signalled until vgpu_sdma_unpark() or vgpu_sdma_ring_down(). Until
- * vgpu_sdma_unpark() loads and unloads of user queues change only vgpu_sdma_ring.rlc and
- * .rlc_loaded, and no register.
+ * After the call no job is signalled until vgpu_sdma_unpark() or vgpu_sdma_ring_down(). A user
+ * queue may be loaded or unloaded before vgpu_sdma_unpark(), but this changes no register, only
+ * vgpu_sdma_ring.rlc and .rlc_loaded.
  *
  * Context: the recovery's worker; sleeps.
  */

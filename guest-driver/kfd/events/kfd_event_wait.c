@@ -97,10 +97,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * A call of WAIT_EVENTS may have several entries that name the same event. @first is the first of
- * them, and @first->wait describes the call. Add @names, the number of these entries that the event
- * has just satisfied, to the call's count of satisfied entries. If the call is satisfied now, wake
- * the thread that made the call. The lock of kfd_events.all is held.
+ * An event has just satisfied @names entries of a call of WAIT_EVENTS: add @names to kfd_wait.n_set
+ * of the call. @first is the first entry of the call that names the event. If the wait is over now,
+ * wake the thread that made the call. The lock of kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -146,10 +145,9 @@ void kfd_event_abandon(struct kfd_event *ev)
 }
 
 /*
- * @e is an entry for event @id, and @e->wait describes the call of WAIT_EVENTS. Return the first
- * entry of this call that names the event; this may be @e itself. Unless the call has only one
- * entry, look the first entry up in kfd_wait.named, and record @e there if @e is the first one. If
- * memory is short, return ERR_PTR(-ENOMEM).
+ * @e is an entry for event @id in a call of WAIT_EVENTS. Return the call's first entry for this
+ * event: the one recorded in kfd_wait.named, or @e if none is recorded. In the latter case, record
+ * @e (not needed if the call has only one entry). Return ERR_PTR(-ENOMEM) if memory is short.
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {

@@ -63,13 +63,13 @@ struct svm_touch {
 
 /**
  * struct svm_touch_waiter - a CPU fault of a page that an earlier fault migrates
- * @link: link in svm_touch.waiters until the waiting fault has a page reference again, then empty
- * @done: completed when the earlier fault has ended and this fault has a page reference again
+ * @link: link in svm_touch.waiters while the waiting fault has no page reference, then empty
+ * @done: completed by svm_touch_end(), after it has taken a page reference for the waiting fault
  *
- * The page cannot move while the waiting fault has a reference to it. So svm_touch_begin() drops
- * this reference. When the earlier fault ends, svm_touch_end() takes a new reference in the name of
- * the waiting fault. If a fatal signal ends the wait before that, the waiting fault takes the new
- * reference itself.
+ * The page cannot move while the waiting fault holds a reference to it. So svm_touch_begin() drops
+ * the reference before the wait. After the wait, the fault needs a reference again: the earlier
+ * fault takes it, in svm_touch_end(). If a fatal signal ends the wait before that, the waiting
+ * fault itself takes the reference.
  */
 struct svm_touch_waiter {
 	struct list_head link;

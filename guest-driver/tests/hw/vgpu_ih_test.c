@@ -288,8 +288,8 @@ struct ih_linger {
 };
 
 /*
- * Handler in slot 0. Waits until vgpu_ih_unregister() has emptied the slot, then up to 20 ms
- * longer.
+ * Handler in slot 0. Waits, for at most 1 s, until vgpu_ih_unregister() has emptied the slot. Then
+ * waits, for at most 20 ms, until vgpu_ih_unregister() has returned (l->gone).
  */
 static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)

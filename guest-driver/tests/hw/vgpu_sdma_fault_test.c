@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs. The faults are
- * latched and reported in different orders. The gate is the register VGPU_GATE_REG: a job of the
- * kernel ends only while the register is 0 (open). Catches: a fault of VMID 0 is cleared together
- * with an earlier fault of a user; the gate stays closed after users' faults; the gate opens before
- * the driver has read the interrupt ring, in which an entry may report a fault of VMID 0.
+ * latched and reported in different orders.
+ *
+ * A job of the kernel ends only while the register VGPU_GATE_REG, the gate, is 0 (open). The driver
+ * closes the gate while it does not know whether a fault of VMID 0 has occurred.
+ *
+ * Catches: the driver clears a fault of VMID 0 together with an earlier fault of a user; the gate
+ * stays closed after users' faults; the gate opens before the driver has read the interrupt ring,
+ * in which an entry may report a fault of VMID 0.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -206,8 +210,8 @@ static void fault_behind_user(struct kunit *test)
 
 /*
  * A fault of VMID 0 is latched, but its interrupt entry is lost. Then a user's fault occurs, and
- * the interrupt entry of the user's fault arrives. Catches: the latched fault is cleared, or the
- * gate opens.
+ * the interrupt entry of the user's fault arrives. Catches: the driver clears the latched fault, or
+ * sets VGPU_GATE_REG to 0, so that jobs of the kernel end despite the fault of VMID 0.
  */
 static void fault_before_user(struct kunit *test)
 {

@@ -123,8 +123,8 @@ static void unmap_released(struct kunit *test)
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);
 	/*
-	 * End the releases of the last two BOs in different ways: free the memory of BO late, and
-	 * resurrect BO late + 1, as TTM does for a delayed delete.
+	 * End the releases of the last two BOs in different ways. Free the memory of bos[late].
+	 * Resurrect bos[late + 1], as TTM does for a delayed delete.
 	 */
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));

@@ -121,9 +121,10 @@ static void keep_waits(struct kunit *test)
 }
 
 /*
- * The time slice of the BO's owner ends after evict_ok() has returned false. So evict_in(), which
- * is called next, returns 0. Catches: vgpu_vram_mgr_wait_kept() returns -ENOENT, although the BO
- * has just become evictable.
+ * The BO becomes evictable while vgpu_vram_mgr_wait_kept() looks at the BO: the first call of
+ * evict_ok() returns false (m->refusals), then evict_in() returns 0, and from now on evict_ok()
+ * returns true. Catches: vgpu_vram_mgr_wait_kept() returns -ENOENT (nothing to wait for). Correct
+ * is 1: the caller tries the allocation again.
  */
 static void keep_ends(struct kunit *test)
 {

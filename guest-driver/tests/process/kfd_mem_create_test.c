@@ -154,9 +154,9 @@ static int create_holder(void *arg)
 
 /*
  * Replaces alloc() of the VRAM manager. In each try to create a BO, TTM calls this function first
- * for free VRAM and, if that fails, again with eviction. In the first call of a try, m->holding is
- * false. If the thread m->holder exists, this call increments m->tries, wakes the thread, and waits
- * until the thread has taken the reservations of all m->bo.
+ * for free VRAM and, if that fails, again with eviction. If the thread m->holder exists, the first
+ * call of a try (m->holding is still false) counts the try in m->tries, wakes the thread, and
+ * waits until the thread has taken the reservations of all m->bo.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -375,10 +375,10 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * During each try of the allocation, another thread has the only BO reserved, so the try fails.
- * Between two tries, the allocation has to evict this BO. Catches: the allocation reserves the BO
- * between two tries, but drops the reservation before it evicts the BO. (The other thread reserves
- * the BO again, so the next try fails, too.)
+ * Another thread reserves the only BO at the start of each try of the allocation, and drops the
+ * reservation when the try has failed. So the allocation must evict the BO between two tries.
+ * Catches: the allocation reserves the BO between two tries, but drops the reservation without an
+ * eviction. (The other thread then reserves the BO again, so the next try fails, too.)
  */
 static void create_held(struct kunit *test)
 {

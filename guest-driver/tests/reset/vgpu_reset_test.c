@@ -23,7 +23,7 @@ static void tries_in_a_row(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, vgpu_reset_tries_next(&tries, now));
 	now += 10 * VGPU_RESET_CALM;
 	KUNIT_EXPECT_FALSE(test, vgpu_reset_tries_next(&tries, now));
-	/* vgpu_reset_device() sets the number of tries to 0. */
+	/* Clear the number of tries, as vgpu_reset_device() does on an operator's request. */
 	tries.n = 0;
 	KUNIT_EXPECT_TRUE(test, vgpu_reset_tries_next(&tries, now));
 }

@@ -339,12 +339,12 @@ static void policy_fault(struct kunit *test)
  * @preferred: preferred location
  * @prefetch: location of the last prefetch
  * @pages: length of the range; its granularity is 512 pages
- * @faults: one character for each step: number of the GPU that faults; 'T' if a long time passes;
- *          'F' if VRAM of GPU 0 is full from this step on
- * @want: one character for the expected decision on each fault ('T' and 'F' in @faults have none).
- *        '0' or '1': migrate memory to the VRAM of this GPU. The policy decides this even if the
- *        memory is there already.
- *        's': migrate memory to system memory. '.': migrate nothing. 'x': deny the fault
+ * @faults: one character for each step. '0' or '1': this GPU faults. 'T': a long time passes.
+ *          'F': VRAM of GPU 0 is full from this step on
+ * @want: one character for the expected result of each fault; 'T' and 'F' in @faults have none.
+ *        '0' or '1': the memory belongs in the VRAM of this GPU, where it may be already.
+ *        's': the memory belongs in system memory. '.': the policy requests no migration.
+ *        'x': the fault is denied
  */
 struct policy_case {
 	enum svm_policy policy;
@@ -371,10 +371,11 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
 	/*
-	 * A fault of GPU 1, with ACCESS_IN_PLACE, does not move memory to GPU 1. In the second row,
-	 * GPU 1 cannot reach the memory of GPU 0. So for the second fault of GPU 1, the driver
-	 * moves the memory to system memory, although the policy decides '.'. The next fault of
-	 * GPU 0 does not move the memory back.
+	 * GPU 1 has ACCESS_IN_PLACE, so its faults do not move memory to its VRAM ('.'). In the
+	 * second row, GPU 1 cannot reach VRAM of GPU 0. So on the second fault of GPU 1, the driver
+	 * moves the memory to system memory, although the policy requests no migration. The next
+	 * fault of GPU 0 does not move the memory back. Otherwise the memory could move back and
+	 * forth without end.
 	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
@@ -386,9 +387,9 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 	/*
-	 * VRAM of GPU 0 is full after 'F', so a move to this VRAM evicts other memory. Only every
-	 * second fault of GPU 0 moves memory. If every fault moved memory, two pages that are
-	 * needed together could evict each other without end.
+	 * VRAM of GPU 0 is full after 'F', so a move to this VRAM evicts other memory. Then
+	 * the policy lets only every second fault of GPU 0 move memory ("0.0."). Otherwise two
+	 * pages that are needed together could evict each other without end.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
@@ -413,8 +414,8 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
 	/*
-	 * A GPU with ACCESS_IN_PLACE does not pull memory, but its faults are counted: after two of
-	 * them, GPU 0 pulls memory at its seventh fault instead of its fifth.
+	 * GPU 1 has ACCESS_IN_PLACE. So GPU 1 does not pull memory, but its faults count: after two
+	 * faults of GPU 1, GPU 0 needs 2 + 5 faults for a lead of 5.
 	 */
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1111111", "......." },
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",

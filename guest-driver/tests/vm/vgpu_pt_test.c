@@ -506,7 +506,7 @@ static void pt_no_memory(struct kunit *test)
 
 /*
  * Overwrite the tables with random data, and rebuild the tree. Catches: the rebuilt tree lacks a
- * table, or maps a page.
+ * table; an entry still maps a page. (The rebuild must set all entries except pointers to 0.)
  */
 static void pt_rebuild(struct kunit *test)
 {

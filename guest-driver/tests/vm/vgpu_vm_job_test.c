@@ -155,7 +155,10 @@ static void job_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out[2], 3);
 	KUNIT_EXPECT_EQ(test, out[3], 5);
 	KUNIT_EXPECT_EQ(test, out[4], 4);
-	/* The first write of the next job starts a new packet. */
+	/*
+	 * job_run() has emptied the job. So this write starts a new packet, although it begins
+	 * where the last write ended.
+	 */
 	vgpu_vm_job_write(job, AT + 32, 1, 6, 0);
 	KUNIT_EXPECT_EQ(test, job->ndw, 6);
 }

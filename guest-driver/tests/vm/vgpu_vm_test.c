@@ -191,9 +191,9 @@ static void vm_spans_sdma(struct kunit *test)
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
 	/*
-	 * Address of the memory. Modulo 2 MiB, the memory's address is one page above the address
-	 * at which it is mapped. So the two addresses are never both aligned to 2 MiB, and no span
-	 * can become a leaf.
+	 * Physical address of the first page. Each page has a virtual and a physical address that
+	 * differ by one page (modulo 2 MiB). So the two addresses are never both aligned to 2 MiB,
+	 * and no span can become a leaf.
 	 */
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;

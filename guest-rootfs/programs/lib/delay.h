@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #define DELAY_FRAMES	4
-/* maximum number of points of a case; delay.c ignores points above this number */
+/* maximum number of delay points (see above) in one case; delay.c ignores all further points */
 #define DELAY_POINTS	1024
 
 /**

@@ -12,11 +12,14 @@
 
 enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
 
-/* Whether a wrapped call is a point (delay.h). */
+/*
+ * Kinds of wrapped calls. DELAY_RANDOM delays calls of all kinds. DELAY_AT_POINT counts only calls
+ * of the last two kinds as delay points (delay.h), and delays only calls at the selected point.
+ */
 enum delay_kind {
-	DELAY_UNCOUNTED,	/* not a point: only VGPU_TEST_DELAYS delays the call */
-	DELAY_DEVICE,		/* a point: an ioctl of KFD or DRM */
-	DELAY_PEER,		/* a point: synchronises with a process, thread or timer */
+	DELAY_UNCOUNTED,	/* any other call, which is not a delay point */
+	DELAY_DEVICE,		/* ioctl of KFD or DRM */
+	DELAY_PEER,		/* call that synchronises with a process, thread or timer */
 };
 
 /* State that a new process or thread inherits from its creator. */

@@ -143,11 +143,10 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * Truncate the file, so that the driver acknowledges the next fault that it cannot repair. (That
- * fault may be older than the truncation. The driver denies faults that the device raises after
- * this acknowledgement: docs/faults.md.) The host injects such a fault, which must not be denied.
- * So no fault of copy_by_all() may be pending at the truncation, because it might be the
- * acknowledged one. Wait for these faults first.
+ * Truncate the file while no fault of copy_by_all() is pending. After a truncation, the driver only
+ * acknowledges the first fault that it cannot repair. It denies such faults that the device raises
+ * later (docs/faults.md). The fault that the host injects must be the first one. A pending fault of
+ * copy_by_all() might be first instead.
  */
 static int cut_file(void *arg, uint64_t round)
 {

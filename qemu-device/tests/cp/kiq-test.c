@@ -331,24 +331,22 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 }
 
 /*
- * Catches: if a queue waits for a register write that it has requested, the
+ * Catches: a queue waits for a register write that it has requested, and the
  * completion of another queue's register write ends this wait.
  *
- * Queue c[1] takes over the HQD of c[0] while the main loop still writes a
+ * Queue c[1] takes over the HQD of c[0] while a bottom half still writes a
  * register for c[0]:
- * 1. A bottom half writes register WRITTEN for c[0]. The bottom half stores the
- *    value, then logs the trace event vgpu_inv_req. The test holds the bottom
- *    half in this event.
- * 2. The test sees the value in WRITTEN, and opens the KIQ's first gate. The
- *    KIQ unmaps c[0] and maps c[1] in the same HQD.
+ * 1. The bottom half stores the value in register WRITTEN, then logs the trace
+ *    event vgpu_inv_req. The test holds the bottom half in this event.
+ * 2. When WRITTEN has the value, the test opens the KIQ's first gate. The KIQ
+ *    unmaps c[0] and maps c[1] in the same HQD.
  * 3. In one time slice, c[1] sets the word SECOND_WAITS and requests a write of
  *    register WAITED_FOR.
- * 4. The test sees SECOND_WAITS, and opens the KIQ's second gate. One thread
- *    serves all compute queues, so the KIQ can set KIQ_PASSED only after the
- *    time slice of step 3. Now c[1] waits for the write of WAITED_FOR.
- * 5. The test sees KIQ_PASSED, and releases the bottom half.
- * 6. The write for c[0] completes. c[1] must still wait until WAITED_FOR is
- *    written, and only then set SECOND_DONE.
+ * 4. When SECOND_WAITS is set, the test opens the KIQ's second gate. The KIQ
+ *    sets KIQ_PASSED in a later time slice than that of step 3, because one
+ *    thread runs all compute queues in turn. So c[1] waits for its write now.
+ * 5. When KIQ_PASSED is set, the test releases the bottom half. The write for
+ *    c[0] completes. c[1] must not set SECOND_DONE until WAITED_FOR is written.
  */
 static void test_reg_wait(void)
 {

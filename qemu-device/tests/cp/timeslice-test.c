@@ -227,8 +227,9 @@ static void test_stalled(void)
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     /*
-     * The other queues pass the token on until the token is 3. Then it is the
-     * turn of queue 2, which is stalled.
+     * Queues 5, 4 and 3 pass the token on. Queue 2 waits for token 3, but is
+     * stalled. Each fault is acknowledged without mapping the page, so queue 2
+     * faults again and again.
      */
     qvgpu_wait_until(({
         faults += take_fault(&f, va);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: executes PM4 packets of compute queues as
- * docs/hardware.md defines them.
+ * Fuzzer of vgpu-kfd: the oracle, a model of the device, executes PM4 packets
+ * of compute queues as docs/hardware.md defines them.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -105,9 +105,10 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 static void run_buffer(Stream *s);
 
 /*
- * Execute a packet. Returns its length in dwords, by which the caller advances
- * s->pos. After a chain packet, the stream must end. For such a packet, the
- * return value is large enough to move s->pos to s->end or beyond.
+ * Execute a packet. Returns the number of dwords by which the caller is to
+ * advance s->pos. This is the packet's length, except for a chain packet: the
+ * device never returns to a buffer that has chained to another one, so the
+ * return value moves s->pos to s->end or beyond.
  */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {

@@ -176,8 +176,8 @@ typedef struct Copy {
     /* Places written at each destination; [1] is used by broadcasts only. */
     GHashTable *to[2];
     /*
-     * A destination overlaps the source or the other destination. The bytes
-     * that the copy writes are then undefined.
+     * True if a destination overlaps the source or the other destination. Then
+     * the bytes that the copy writes are undefined.
      */
     bool met;
 } Copy;

@@ -83,8 +83,8 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
     default:
         /*
          * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
-         * A packet may access some bytes beyond the end of RAM or BAR 0, but
-         * the other BARs are further away.
+         * A packet may access up to beyond() bytes past the end of RAM or of
+         * BAR 0. There is no other memory or BAR so near.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +

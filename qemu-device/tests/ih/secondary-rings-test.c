@@ -346,10 +346,12 @@ static void test_no_such_ring(void)
 }
 
 /*
- * The test routes VM faults to ring 1, as amdgpu does on older chips.
+ * The test disables the CAM, and routes VM faults to ring 1, as amdgpu does on
+ * older chips. Without the CAM, the device must send the entries for a page at
+ * growing intervals.
  *
- * Catches: without the CAM, the intervals between entries for one page do not
- * grow; a second queue's fault on the page makes the intervals short again.
+ * Catches: the intervals do not grow; a second queue's fault on the page makes
+ * the intervals short again.
  */
 static void test_storm(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests injections: the QMP command, the events on which an injection
- * acts, and the kinds that affect PTEs.
+ * vgpu-kfd: tests of injections: the QMP command, the events on which an
+ * injection acts, and the kinds that affect PTEs.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -33,10 +33,11 @@ static void inject_start_args(Inject *t, const char *args)
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
-     * The queue executes a fence, and after the invalidation a NOP. The NOP
-     * brings the ring and the other pages that the queue uses back into the
-     * TLB. Therefore, injections act only on translations of the pages from VA
-     * on.
+     * Page-table injections act only on translations that are not in the TLB.
+     * Here they are to act on the pages from VA on, but not on the ring and the
+     * other pages that the queue uses. So the invalidation drops all
+     * translations, also that of the fence. Then the NOP brings the queue's
+     * pages back into the TLB.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);

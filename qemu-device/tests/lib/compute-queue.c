@@ -207,8 +207,8 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
 /* Layout of a gate: offsets from its start, in dwords. */
 enum {
     /*
-     * Packet that copies a register's value to GATE_REG. If the gate reads no
-     * register, a NOP packet.
+     * Packet that copies register @reg of qvgpu_gate_emit() to the dword at
+     * GATE_REG. If @reg is 0, a NOP packet.
      */
     GATE_COPY = 0,
     /* Packet that jumps to GATE_COPY or, when the gate is open, to GATE_OUT. */
@@ -220,7 +220,7 @@ enum {
      * length stays GATE_LOOP_DWORDS. Therefore, this NOP has the same length.
      */
     GATE_OUT = 16,
-    GATE_REG = 32,              /* receives the value of the register */
+    GATE_REG = 32,              /* dword to which GATE_COPY writes */
 };
 
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,

@@ -243,15 +243,16 @@ static QPCIDevice *plug_peer(QVGPU *v)
 
 /*
  * Let the engine access the VRAM of a peer. The engine looks up this VRAM on
- * the bus, sleeps in the delay of 0.3 s that follows the lookup, and then
- * writes to QEMU's log. During the delay, the test starts the unplug: QEMU
- * takes the peer off the bus, and waits for the end of the access. The log is a
- * full pipe, which a thread of the test empties after 0.2 s. If the delay is
- * over before this, the engine is held in the write to the log.
+ * the bus, sleeps for 0.3 s (x-delay-point=window), and then writes to QEMU's
+ * log. During the sleep, the test starts the unplug: QEMU takes the peer off
+ * the bus, and waits for the end of the access. The log is a full pipe, which a
+ * thread of the test empties 0.2 s after the start of the unplug. If the sleep
+ * ends earlier, on a slow host, the write to the log waits until then.
  *
- * Returns true if the engine then looks up the VRAM again, and faults, because
- * the VRAM has left the bus. Returns false if the peer was still on the bus
- * when the engine continued. This can happen on a slow host.
+ * After the write, the engine checks whether the bus has changed. Returns true
+ * if the engine then looks up the VRAM again, and faults because the VRAM has
+ * left the bus. Returns false if the engine does not fault. On a slow host, the
+ * peer may still be on the bus at the check.
  */
 static bool looks_again(void)
 {

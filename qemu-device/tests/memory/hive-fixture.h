@@ -8,7 +8,7 @@
 
 #define HIVE_VRAM       (64 * MiB)
 #define HIVE_ID         7
-/* Argument for QEMU: create the object h0, a hive with hive ID HIVE_ID. */
+/* Argument for QEMU. The hive-id is HIVE_ID. */
 #define HIVE_OBJECT     "-object vgpu-hive,id=h0,hive-id=7 "
 /* Arguments for QEMU: create the empty slot that hive_plug() uses. */
 #define HIVE_SLOT       \

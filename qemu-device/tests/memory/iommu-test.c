@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). The
- * test builds the IOMMU's tables: an identity mapping of RAM, and a table that
- * maps 4 KiB pages, whose bus addresses begin at IOVA.
+ * tests build the IOMMU's tables. RAM is mapped to itself. Another table maps
+ * single pages of 4 KiB; the bus address of the first page is 512 MiB (the
+ * constant IOVA).
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"

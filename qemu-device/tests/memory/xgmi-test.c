@@ -228,13 +228,17 @@ static void test_link_down(void)
     qvgpu_inject_remove(v, id);
     /*
      * Use the deprecated argument 'start', the first address in the hive to
-     * which accesses fail. 2 * VRAM is the first address behind node 1, so the
-     * link to node 1 stays up. VRAM is the first address of node 1.
+     * which accesses fail. The addresses of node 1 end at 2 * VRAM - 1, so the
+     * link to node 1 stays up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
+    /*
+     * Only accesses to address VRAM, the first byte of node 1, fail. The read
+     * of XGMI_LINKS counts as such an access, so the link goes down.
+     */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64 ", 'length': 1", VRAM);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);

@@ -33,7 +33,10 @@ typedef struct Stalled {
     unsigned slot;              /* slot in the retry CAM */
 } Stalled;
 
-/* Start the machine and the queue. The caller then emits the packet. */
+/*
+ * Start the machine and the queue. The caller then emits a packet that accesses
+ * AT.
+ */
 static void stalled_init(Stalled *t)
 {
     t->v = qvgpu_start();

@@ -199,9 +199,9 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_add64(&c->q, to, 1);
     }
     /*
-     * Kick first. The queue may wait at the link that was the last one before
-     * this call. If the gate let this link run before the kick, the queue could
-     * become idle.
+     * Kick the queue before the gate opens. If the gate opened first, the queue
+     * could complete all links of the previous call and become idle. The queue
+     * must have work whenever the machine is migrated.
      */
     qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
@@ -259,8 +259,8 @@ static void test_copying_file(void)
 }
 
 /*
- * Catches: the defects of test_copying_file(); memory that an engine wrote is
- * not marked dirty.
+ * Catches: a link of the chain is done twice or never; VRAM or RAM is not
+ * transferred; memory that an engine wrote is not marked dirty.
  */
 static void test_copying_live(void)
 {
@@ -284,7 +284,8 @@ static void test_copying_live(void)
 #define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
-#define QUEUES      9                   /* queues that pass a token on */
+/* compute queues of all processes together, without Slices.stalled */
+#define QUEUES      9
 #define ROUNDS      40
 #define SLICES_PAGES 4
 
@@ -471,7 +472,9 @@ static void slices_finish(Slices *f)
 
 /*
  * Catches: the restored machine lacks the scheduler's position in the run list,
- * the VMID of a process, a queue that was partly saved, or a stall on a fault.
+ * the VMID of a process, or a stall on a fault. Also catches: the restored
+ * machine lacks a queue that the CP was writing to its MQD when the machine was
+ * saved.
  */
 static void test_slices_file(void)
 {

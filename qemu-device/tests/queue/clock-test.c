@@ -227,7 +227,7 @@ typedef struct Slices {
     QVGPUHws h;
     QVGPUProcess p[2];
     QVGPUUserCompute q[2];
-    /* CPU address of the page at VA in both processes */
+    /* CPU address of a page that both processes map at GPU address VA */
     uint64_t page;
 } Slices;
 

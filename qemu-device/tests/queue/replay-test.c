@@ -159,8 +159,9 @@ static void test_fault_through(void)
     qvgpu_sdma_kick(&r.q);
     while (done < len) {
         /*
-         * Address at which the copy faults: the next byte in the source, or,
-         * if the interrupt entry below is of a write, in the destination.
+         * Address at which the copy faults. A read faults at the next byte of
+         * the source. A write faults at the next byte of the destination; the
+         * interrupt entry below tells whether the access is a write.
          */
         uint64_t at = SRC + skew + done;
         bool write = false;

@@ -92,7 +92,10 @@ static void test_bad_packets(void)
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
         g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
 
-        /* Restart the queue with its pointers behind the bad packet. */
+        /*
+         * Restart the queue. RPTR and WPTR point past the bad packet, for which
+         * the test emitted 40 bytes.
+         */
         qvgpu_sdma_disable(&q);
         g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);
         q.wptr = start + 40;

@@ -157,7 +157,10 @@ static void test_doorbell_strangers(void)
     qvgpu_sdma_load(&q);
     qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
 
-    /* Write doorbells in the whole BAR, except for the queue's own. */
+    /*
+     * Write to almost every dword of slice 3 (8 KiB), but not to the queue's
+     * doorbell there. In each other 4 KiB page of the BAR, write to one dword.
+     */
     for (off = 0; off < VGPU_DOORBELL_BAR_SIZE;
          off += off >> 13 == 3 ? 4 : 4096 + 4) {
         if (off != q.doorbell) {

@@ -28,7 +28,7 @@ LISTS_AGE = 24 * 3600.0  # seconds until the private package lists are updated a
 MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SRC= to source folders"
 
 
-# Packages of the host, with the host's apt configuration
+# The next functions install packages on the host. They use the host's apt configuration.
 
 
 @functools.cache

@@ -29,8 +29,8 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
     """Return a step that builds a program in a chroot of the guest's Debian release. The chroot has the
     packages under `tools` in the program's section of configs/versions.toml.
 
-    `hooks` is a function that returns the shell commands for `_debian()`. The commands copy `outputs` to the step's
-    folder. After the commands, the step removes all other files from this folder.
+    `hooks(job, folder)` returns shell commands, which _debian() runs on the host. The commands build the program in the
+    chroot, and copy `outputs` to `folder`. After the commands, the step removes all other files from `folder`.
     """
     pin = pins()[name]
     folder = SOURCES / name

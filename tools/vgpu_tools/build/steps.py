@@ -3,8 +3,8 @@
 
 A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs
 exist. The steps that an up-to-date step needs are not checked, so that a build with nothing to do
-only reads source files and stamps. Such a build starts no process, unless the caller of ensure()
-passes a step with `check` (see Step), which may start one.
+only reads source files and stamps. Such a build usually starts no process. Exception: if a step
+passed to ensure() has a `check` function (see Step), this function may start a process.
 """
 
 import fcntl
@@ -99,17 +99,19 @@ class Job:
 
 @dataclass
 class Step:
-    """A build step. Its `key` is a hash over `name`, `inputs` (for example, a hash of source files) and
-    the keys of the steps in `needs` that have no `check`. A change of the key makes the step out of
-    date, unless the step has a `check`.
+    """A build step.
+
+    If `check` is given, it returns whether the step is up to date. Otherwise the step is up to date if
+    its stamp holds its `key` and all `outputs` exist. The key is a hash over `name`, `inputs` (for
+    example, a hash of source files), and the keys of the steps in `needs`. Steps that have a `check`
+    do not count in the key of another step.
 
     `make` is called if the step is not up to date, after the steps in `needs` are up to date. During
     the call, this process holds the cache lock that `lock` names. Steps that use the same part of the
     cache have the same `lock`.
 
     A `shared` step keeps its stamp in the cache, for all checkouts. Any other step keeps its stamp
-    in the checkout's build folder. If `check` is given, it says whether the step is up to date,
-    instead of stamp and outputs.
+    in the checkout's build folder.
     """
 
     name: str

@@ -33,8 +33,8 @@ class Sources:
 
 
 def generate(sources: Sources, rooms: Rooms) -> dict[str, str]:
-    """Return the texts of the generated pages. A page's key is the path that it would have in the checkout, such as
-    "docs/reference/qmp.md". Raises Failure if a source has a form that its parser does not support."""
+    """Return the texts of the generated pages. A page's key is its path, such as "docs/reference/qmp.md"; the last line
+    of this function adds "docs/". Raises Failure if a source has a form that its parser does not support."""
     text = sources.text
     schema = text(qmp.SOURCE)
     headers = "\n".join(sources.below("qemu-device", ".h").values())

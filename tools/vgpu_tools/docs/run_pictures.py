@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws the pictures of real runs in docs/pictures/runs from numbers that `vgpu_tools.trace.runs`
-has written as JSON. matplotlib draws them in the site's Python environment. The file `FACTS`,
-beside the pictures, has the command, the commit, the date and the machine of the runs, the precision
-of the clocks, and inconsistencies of the recordings. It also has a line for each picture, with some
-of the picture's numbers, or sums or medians of them."""
+"""Draws the pictures of real runs in docs/pictures/runs. The numbers in the pictures come from the
+JSON file of `vgpu_tools.trace.runs`. matplotlib draws the pictures, in the site's Python environment.
+
+The file runs.txt (`FACTS`), beside the pictures, has the command, commit, date and machine of the
+runs. The file also tells how precisely the clocks of device and driver were joined, and what is
+inconsistent in the recordings (for example, lost events). One line for each picture has the main
+numbers of this picture."""
 
 import json
 from pathlib import Path

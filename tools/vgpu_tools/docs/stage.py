@@ -113,7 +113,8 @@ class Stage:
 
 
 def put(file: Path, text: str) -> None:
-    """Write `text` to a file, unless the file already has this content. Missing parent folders are created."""
+    """Write `text` to a file. If the file has this text already, keep its modification time, so that Sphinx does not
+    read it again."""
     if not file.exists() or file.read_text() != text:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)

@@ -106,7 +106,7 @@ def files(since: str = "") -> list[str]:
 
 
 def describe(choice: Choice) -> str:
-    """Return the choice in a few lines, for the user."""
+    """Return the text that ./vgpu test --changed prints before the tests. At most eight changed files are named."""
     lines = [f"changed: {', '.join(map(str, choice.files[:8]))}" + (" ..." if len(choice.files) > 8 else "")]
     lines += [f"suites: {', '.join(suite.name for suite in registry.SUITES if suite.name in choice.suites) or 'none'}"]
     if choice.programs:

@@ -167,8 +167,8 @@ class Reader:
         self.case = ""
         self.record = Record("passed", 0, [])
         self.notes: list[str] = []
-        # If the run has failed outside of a case, the reason: the guest did not come up, its kernel reported an error
-        # after the last case, or the program ended without a plan. Otherwise "".
+        # Reason for a failure outside of a case. The initial reason holds until the plan comes; then the reason is "".
+        # A line "vgpu: ..." gives another reason: the guest did not come up, or its kernel reported an error.
         self.error = "the program ended without a plan (1..N)"
 
     def take(self, line: str) -> None:

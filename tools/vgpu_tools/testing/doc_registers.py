@@ -70,9 +70,9 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
 
 
 def _places(text: str, limits: dict[str, int]) -> list[int]:
-    """Return the addresses that `text` stands for. `text` is a sum of terms; a term is a number, a
-    range FIRST-LAST, or a variable ("n"), perhaps with a factor ("2n"). `limits` has the number of
-    values of each variable."""
+    """Return the addresses that `text` stands for. `text` is a sum of terms. A term is a number, a
+    range FIRST-LAST, or a variable ("n"), perhaps with a factor ("2n"). The variable n has the values
+    0 to limits["n"] - 1. Each combination of the terms' values gives one address."""
     sums = [0]
     for term in (part.strip() for part in text.split("+")):
         if found := ADDRESS.match(term):

@@ -78,11 +78,12 @@ class Mutant:
 
 @dataclass
 class Verdict:
-    """The verdict on a mutant in a pass. While the trial is not finished, the state is "open"."""
+    """The verdict on a mutant: did the suites of one test pass (basic, full or changed) catch the mutant? Until this is
+    known, the state is "open"."""
 
     name: str
     commit: str
-    of: str  # the pass
+    of: str  # the test pass
     state: str = "open"  # open, caught, survived, dies in the demo, does not compile
     suite: str = ""
     case: str = ""

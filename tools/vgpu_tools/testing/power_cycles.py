@@ -47,8 +47,9 @@ def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) ->
 
 
 def check_cycles(repeat: int, kernel: str, append: str, environment: Environment) -> int:
-    """Run the tests of every row of the printed table, with `repeat` rounds of each case. The row "module reload" has
-    RELOADS times as many rounds. Return 0 if every case passed, else 1. A skipped case counts as failed."""
+    """Run all tests of ./vgpu check-cycles, and print a table of the results. Each case has `repeat` rounds, except in
+    the row "module reload", where it has `repeat` * RELOADS rounds. Return 0 if every case passed, else 1. A skipped
+    case counts as failed."""
     Guest(kernel=kernel).prepare()
     context = Context(environment)
     RESULTS.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,6 @@ def gist(case: Case) -> str:
 
 
 def print_cases(cases: Sequence[Case], outcome: str) -> None:
-    """Print the cases with this outcome, and their reasons."""
     for case in cases:
         if case.outcome == outcome:
             why = case.why.strip().replace("\n", "\n        ")

@@ -108,7 +108,7 @@ def _module(rooms: Rooms, file: str, name: str) -> str:
     The module is searched in these places, in this order:
     - if `name` begins with the prefix of a section: this section's folder, for the rest of `name`;
     - the folder of `file`, if this folder is no package (has no __init__.py);
-    - the folders of scripts of the section of `file`.
+    - the rooms that the section of `file` has outside of the section's folder (Section.scripts).
     """
     room = rooms.of(file)
     way = name.replace(".", "/")
@@ -255,7 +255,8 @@ def files_of(root: Path) -> list[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Check a checkout (this one by default) and print the violations. Return 1 if there are any."""
+    """Check the includes and imports of a checkout (this one by default) against its rooms.txt, and print the
+    violations. Return 1 if there are violations, else 0."""
     root = Path(words[0]) if words else ROOT
     wrong, sizes = check(root, files_of(root))
     print("\n".join([*(f"look at {size}" for size in sizes), *wrong, f"{len(wrong)} against {LIST}"]))

@@ -17,8 +17,8 @@ from vgpu_tools.testing.tap import Case
 
 
 def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
-    """Run the suites with these names. If there are no names, run all suites of the pass `plan.level`. The last line
-    printed has the totals.
+    """Run the suites with these names. If there are no names, run all suites of the level `plan.level` (BASIC, FULL or
+    LONG). The last line printed has the totals.
 
     May be called again, also after a call that raised an exception.
     """

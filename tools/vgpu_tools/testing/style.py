@@ -2,10 +2,10 @@
 """make check: runs style and static checks. The driver and the device are checked with the tools of
 their upstream projects, Linux and QEMU.
 
-checkpatch and the static checks of the driver skip files that have not changed since a check without
-errors. For checkpatch, the cache has a marker (an empty file) for each source file that has passed in
-such a check. For the static checks, the cache has a build tree. In this tree make compiles only
-changed files, and files that include a changed file.
+checkpatch and the static checks of the driver skip files that have passed and have not changed since.
+A file passes only if the same run of the tool finds no error in any file. For checkpatch, the cache has
+a marker (an empty file) for each file that has passed. For the static checks, the cache has a build
+tree, in which make compiles only changed files, and files that include a changed file.
 """
 
 import re

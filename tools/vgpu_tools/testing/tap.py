@@ -32,8 +32,10 @@ class Case:
 
 
 def parse(text: str, prefix: str = "") -> list[Case]:
-    """Return the cases of a TAP or KTAP stream. A summary of nested results is not a case of its own, with one
-    exception: a failed summary is added as a case if none of the results since the previous summary has failed.
+    """Return the cases of a TAP or KTAP stream.
+
+    A summary of nested results is usually no case, because the nested results are cases. But if the summary has failed
+    and no result since the previous summary has failed, the summary is a case. Otherwise the failure would be lost.
 
     If the number of results differs from the plan, a failed case is added.
     """

@@ -102,12 +102,12 @@ class Axis:
         return self.plain(ticks) + self.offset
 
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
-        """Set the offset and its bounds.
+        """Set the offset and its bounds. plain(ticks) + offset is the host's time of a guest's event.
 
-        The arguments are pairs: the host's time of one event, and the guest's ticks of another event. In `before` the
-        host's event is the cause of the guest's event. The cause comes first, so the offset is at least the host's time
-        minus plain(ticks): each pair gives a lower bound (`low`). In `after` the guest's event is the cause of the
-        host's event, so that each pair gives an upper bound (`high`).
+        Each pair in the arguments has the host's time of one event, and the guest's ticks of another event. In
+        `before`, the host's event comes first, because it causes the guest's event: time <= plain(ticks) + offset. Each
+        such pair gives a lower bound of the offset (`low`). In `after`, the guest's event comes first, because it
+        causes the host's event: plain(ticks) + offset <= time. Each such pair gives an upper bound (`high`).
 
         The offset is set to the upper bound, because the true offset is nearer to this bound: a write of the guest
         reaches the device within microseconds, but the guest's worker runs long after an interrupt. If the lower bound

@@ -2,8 +2,8 @@
 """Records the runs that the pictures of the documentation show (./vgpu pictures): the demo, memory
 under pressure, many faults, and the life of two SVM ranges.
 
-`take()` records each run in a new guest. The modules figures, life and one_fault compute the numbers
-of the pictures from the recordings. `take()` writes these numbers as JSON.
+`take()` records each run in a new guest. Then the modules `figures`, `life` and `one_fault` compute the
+pictures' numbers from the recordings, and `take()` writes these numbers as JSON.
 """
 
 import json

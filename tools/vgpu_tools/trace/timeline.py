@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes one timeline of a recording, for Perfetto: a slice for each fault from raise to replay, the driver's services,
-and flows, which connect a fault with its service and its replay."""
+"""Makes one timeline of a recording, for Perfetto. Each fault is a slice from its raise to its replay. The driver's
+activities, such as the service of faults, are slices, too. Flows connect a fault with its service and its replay."""
 
 from dataclasses import dataclass, field
 
@@ -117,8 +117,9 @@ def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[li
 
 
 def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, int]]:
-    """Return two times for each acknowledgement of a retry fault that is in the traces of both sides: when the device
-    received the acknowledgement (ns), and when the driver wrote it (ticks)."""
+    """Return pairs of times, one pair for each acknowledgement of a retry fault. The first time is when the device
+    received the acknowledgement (ns), the second is when the driver wrote it (ticks). Only acknowledgements in the
+    traces of both device and driver count."""
     slots: dict[tuple[int, int], Fault] = {}
     found = []
     for event in events:

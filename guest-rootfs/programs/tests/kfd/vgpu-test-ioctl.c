@@ -277,7 +277,6 @@ static void destroy_queue(void)
 	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	args.queue_id = q.id;
-	/* Unmapping the buffers of a queue from the GPU must fail. */
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ring));
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ptrs));
 	OK(vg_copy(&q, (char *)q.ptrs.cpu + 2048, q.ptrs.cpu, 4));

@@ -254,8 +254,8 @@ static void test_mappings(void)
 }
 
 /**
- * struct writer - a thread that writes to a BAR during resets
- * @thread: thread
+ * struct writer - a thread that writes to VRAM or to a doorbell during resets
+ * @thread: runs write_vram() or ring_doorbell()
  * @stop: request to end the thread
  * @rounds: number of completed writes
  */

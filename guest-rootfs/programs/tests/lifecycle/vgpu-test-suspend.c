@@ -167,8 +167,8 @@ static void make_jobs(struct jobs *j)
 }
 
 /*
- * Submit @jobs jobs to each ring. The number JOBS is so large that some jobs are still pending when
- * the suspend freezes the processes.
+ * Submit @jobs jobs to each ring. Before a suspend, one_round() passes JOBS as @jobs. JOBS is so
+ * large that some jobs are still pending when the suspend freezes the processes.
  */
 static void submit_jobs(struct jobs *j, int jobs, int round)
 {

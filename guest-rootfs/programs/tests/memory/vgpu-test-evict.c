@@ -65,7 +65,6 @@ static void owner_main(int index, uint64_t bytes, int in, int out)
 				OK(vg_bo_unmap_cpu(&bo[i]));
 			}
 		} else {
-			/* Map one BO at a time, use it, and unmap it. */
 			OK(vg_queue_create(&vg, gpu, 4096, &q));
 			for (i = 0; i < CHUNKS; i++) {
 				OK(vg_bo_map_gpu(&bo[i]));
@@ -420,8 +419,8 @@ static void hold(int ready)
 	static struct vg_queue q;
 	struct vg_bo bo;
 	/*
-	 * There are so many BOs that, while emptying_ends() evicts GTT, the driver restores the
-	 * first BOs before the last ones are evicted.
+	 * emptying_ends() evicts these BOs, and the driver restores them. There are so many BOs
+	 * that the restore begins before the eviction has reached the last BO.
 	 */
 	int i, bos = tap_debug_kernel() ? 128 : 2048;
 	char done = 0;

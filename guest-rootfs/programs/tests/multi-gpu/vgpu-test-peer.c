@@ -583,7 +583,10 @@ static void reset(void)
 	OK(vg_wait(&q[1], seq, VG_TIMEOUT_MS));
 	lost = tap_driver_counter(&vg.gpu[0], "vram_lost") - lost;
 	tap_diag("VRAM was %s", lost ? "lost" : "kept");
-	/* Copies may have run before or after the loss of VRAM, so write the contents again. */
+	/*
+	 * If VRAM was lost, the BO's contents are unknown: the copies of q[1] may have run before
+	 * or after the loss. So write the BO again.
+	 */
 	gpu_write(1, &bo, SEED + 1);
 	gpu_check(1, &bo, SEED + 1);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));

@@ -42,7 +42,6 @@ static void make(struct vg_cq *q)
 	OK(vg_cq_create(&vg, gpu, &save, RING, false, q));
 }
 
-/* Call ALLOC_QUEUE_GWS. Store the returned first_gws in *@first unless @first is NULL. */
 static int gws_of(uint32_t queue, uint32_t num, uint32_t *first)
 {
 	struct kfd_ioctl_alloc_queue_gws_args args = {

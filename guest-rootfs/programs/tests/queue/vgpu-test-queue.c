@@ -563,9 +563,10 @@ static void killed(void)
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
 		/*
-		 * Wait until the driver has freed the child's memory. The loop also finds a VMID
-		 * that is not released: a later child then gets none for its queue, because there
-		 * are fewer VMIDs than children. (The short form has too few children for this.)
+		 * Wait until the driver has freed the child's memory. If the driver does not
+		 * release the VMIDs of killed children, a later child cannot create its queue:
+		 * there are fewer VMIDs than children. (The short form has too few children for
+		 * this.)
 		 */
 		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	}

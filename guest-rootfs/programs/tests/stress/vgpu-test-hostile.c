@@ -355,7 +355,10 @@ static int kfd_works(int fd)
 	return tap_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version);
 }
 
-/* Body of a child that opens all files and uses a GPU. @arg is the number of GPUs. */
+/*
+ * Body of a child that opens KFD and all GPUs, and uses the first GPU. @arg points to the expected
+ * number of GPUs.
+ */
 static void use(void *arg)
 {
 	const int *gpus = arg;

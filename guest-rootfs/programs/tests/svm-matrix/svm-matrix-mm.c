@@ -153,7 +153,6 @@ static void write_protected(void)
 	mx_close_queues();
 }
 
-/* Remove and restore the GPU's access to the memory. */
 static void access_changed(void)
 {
 	mx_gpu_write(2);
@@ -399,8 +398,9 @@ static void collapsed(void)
 	mx_cpu_write(2);
 	CHECK(!mx_huge_bytes(p), "the page is huge already");
 	/*
-	 * The collapse needs at least one page in system memory. So access a page after the
-	 * prefetch: the access migrates this page back. The collapse migrates the other pages.
+	 * MADV_COLLAPSE needs at least one page in system memory, and migrates the other pages back
+	 * itself. mx_put_in_place() may have moved all pages to VRAM. So access one page by the
+	 * CPU: with granularity 0, this migrates only this page back.
 	 */
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
 	mx_put_in_place();
@@ -444,8 +444,9 @@ static void page_out(void *p, uint64_t size)
 }
 
 /*
- * Check that reclaim drops the clean pages of make_clean() if nothing writes to them. Otherwise
- * paged_out() could not find its bug.
+ * Check that reclaim drops the pages of make_clean() if nothing writes to them after make_clean().
+ * If reclaim kept such pages, paged_out() could not notice that a GPU's write does not mark a page
+ * dirty.
  */
 static void see_page_out(unsigned int is)
 {

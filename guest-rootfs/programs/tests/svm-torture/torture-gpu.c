@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This file has the ops of threads with a queue: copies and fills, during which other threads
- * run their ops. A thread submits one copy at a time. The source and the destination are each
- * within one part of a slot, or in the staging BO. While the thread waits for the copy, it holds
- * the lock of the source's part for reading or writing, and of the destination's part for writing.
+ * run their ops. A thread submits one copy or fill at a time. The source and the destination are
+ * each within one part of a slot, or in the staging BO. While the engine works, the thread holds
+ * the lock of the destination's part for writing. It holds the lock of the source's part for
+ * reading, or for writing if the op also changes bytes of this part.
  */
 #include <sys/mman.h>
 

@@ -7,11 +7,11 @@
  * bounds lie within pages, so that two threads that write adjacent parts use a common
  * page.
  *
- *   slot.map    locked for reading: address and size are fixed; ops that do
- *               not change bytes are allowed, even while copies run
- *               locked for writing: the slot may be mapped, unmapped, moved
- *   slot.part[] locked for reading: bytes are fixed; the GPU may read them
- *               locked for writing: bytes may change, the GPU may write them
+ *   slot.map    With a read lock, the slot keeps its address and size. An op that changes no
+ *               bytes needs only this lock, and may run during a copy.
+ *               With a write lock, the op may map, unmap or move the slot.
+ *   slot.part[] Locked after slot.map. With a read lock, the op and the GPU may read the bytes
+ *               of the part. With a write lock, they may also change the bytes.
  *
  * Lock order: slots in the order of their numbers; within a slot first slot.map, then
  * slot.part[] in the order of the parts, then slot.neighbour (see struct t_slot). A thread takes
@@ -160,7 +160,7 @@ extern atomic_ulong t_copies;
 
 /* torture.c: slots */
 
-/* End the case as failed. Print the failure and the histories of the op's slots. */
+/* Print the message and the histories of the slots in @t->slot, and end the case as failed. */
 void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
 

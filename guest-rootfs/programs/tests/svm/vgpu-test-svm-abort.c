@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program causes migrations whose copy fails: while the copy waits for its engine, a
- * reset of the device loses VRAM (vram-lost-on-reset=on). Catches: after the failed copy, the
- * driver leaves the destination pages in the migration (svm_move_abort() must remove them).
- * The kernel's mm code then maps these pages, although no copy has filled them. The migrations
- * are caused by a CPU fault, by prefetches in both directions and by an eviction.
+ * This program lets the copy of a migration fail: while the copy waits for its engine, a
+ * reset of the device loses VRAM (vram-lost-on-reset=on). The migrations are caused by a CPU
+ * fault, by prefetches in both directions and by an eviction.
+ *
+ * Catches: after the failed copy, svm_move_abort() does not take the destination pages out of
+ * the migration. The kernel's mm code then maps these pages, although no copy has filled them.
  *
  * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails
  * with EFAULT. Pages that were to migrate to VRAM keep their contents.
@@ -70,9 +71,9 @@ static void in_vram(unsigned long pages)
 }
 
 /*
- * Call @move, which starts a migration. The copy of the migration waits on the ring of
- * @engine. Then reset the GPU, so that VRAM is lost and the copy fails. Return the result of
- * @move.
+ * Occupy all engines. Then call @move, which starts a migration with a copy on @engine. When
+ * the copy waits on the engine's ring, reset the GPU, so that VRAM is lost and the copy fails.
+ * Return the result of @move.
  */
 static int fail_copy(uint32_t engine, void *(*move)(void *))
 {

@@ -428,8 +428,8 @@ static void do_fork(char *p, unsigned int *rnd)
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "child");
 	/*
-	 * The fork write-protects the parent's pages (copy-on-write). Write to one, so that it
-	 * is writable again: the same page, or a copy that replaces it.
+	 * The fork write-protects the parent's pages (copy-on-write). Write to one page: the
+	 * kernel makes this page writable again, or replaces it by a writable copy.
 	 */
 	((volatile char *)p)[2 * VG_PAGE] = p[2 * VG_PAGE];
 }

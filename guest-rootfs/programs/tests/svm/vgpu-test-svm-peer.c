@@ -131,7 +131,7 @@ static void expect_no_move(struct traffic before)
 
 /*
  * All GPUs copy at the same time, each to and from the memory of every GPU. Catches:
- * memory is migrated.
+ * memory migrates, although all GPUs of the hive can use it in place.
  */
 static void all_to_all(int xnack)
 {

@@ -212,10 +212,13 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Make the faults of three jobs wait, in the order "stalled", "late", "other". Change the
- * memory at @p before the fault of job "late" is served. The driver's worker holds mmap_lock until
- * with_server() replies for the file system, and with_server() replies only after tap_step(). So
- * from taker_go() to the end of the taker thread, this function must not need mmap_lock: it must
+ * Cause the faults of the jobs "stalled", "late" and "other", in this order. The driver's worker
+ * serves "stalled" first: the worker holds mmap_lock and waits until with_server() replies for the
+ * file system. The other faults wait for the worker. Meanwhile, start the change of the memory at
+ * @p, so that the change is complete before the fault of "late" is served.
+ *
+ * with_server() replies only after tap_step() below. If this function waited for mmap_lock between
+ * taker_go() and tap_step(), the wait would never end. So between these calls, this function must
  * neither allocate memory nor access a page for the first time.
  */
 static void fault_and_take(const struct way *way, char *p)
@@ -339,11 +342,13 @@ static void after_mprotect(void)
 }
 
 /*
- * munmap() removes the VMA with mmap_lock held for writing, then calls the MMU notifiers with
- * mmap_lock held for reading. Here, a job of the render node uses the page before @p, so the
- * notifier of this page waits for the job before svm_range_invalidate() is called. Meanwhile an
- * engine faults on @p. Catches: the driver denies this fault, because the page has no VMA any
- * more, but the time of the munmap() is not recorded yet.
+ * munmap() first removes the VMA, with mmap_lock held for writing. Then it calls the MMU notifiers,
+ * with mmap_lock held for reading. Here, munmap() removes two neighbouring ranges:
+ * - A page that a job of the render node uses. The notifier of this page waits for the job.
+ * - SVM memory. Its notifier, svm_range_invalidate(), is called next, and records the time of the
+ *   munmap(). Before that, an engine faults on the SVM memory.
+ * Catches: the driver denies this fault, because there is no VMA. (The fault began before the
+ * recorded time, so it must not be denied.)
  */
 static void during_munmap(void)
 {
