@@ -275,20 +275,25 @@ static struct vg_bo *filler;
 static int n_filler;
 
 /*
- * Set n_filler, and create this many BOs with known contents. Together the BOs are larger
- * than VRAM, so some are evicted.
+ * Create BOs with known contents until one of them evicts another one. Then all BOs but one
+ * fit into VRAM.
  */
 static void fill_vram(void)
 {
+	uint64_t before = tap_driver_counter(gpu, "evictions");
 	struct vg_mem_info info;
-	int i;
+	int max;
 
 	OK(vg_mem_info(gpu, &info));
-	n_filler = (int)(info.vram_total / (8 * VG_MIB)) + 1;
-	filler = calloc((size_t)n_filler, sizeof(*filler));
-	for (i = 0; i < n_filler; i++) {
-		OK(vg_bo_create(&vg, gpu, 8 * VG_MIB, VG_VRAM, &filler[i]));
-		vg_pattern_fill(filler[i].cpu, VG_PAGE, (uint64_t)i, 0);
+	max = (int)(info.vram_total / (8 * VG_MIB)) + 1;
+	filler = calloc((size_t)max, sizeof(*filler));
+	for (n_filler = 0; tap_driver_counter(gpu, "evictions") == before;
+	     n_filler++) {
+		CHECK(n_filler < max, "no eviction");
+		OK(vg_bo_create(&vg, gpu, 8 * VG_MIB, VG_VRAM,
+				&filler[n_filler]));
+		vg_pattern_fill(filler[n_filler].cpu, VG_PAGE,
+				(uint64_t)n_filler, 0);
 	}
 }
 
@@ -311,16 +316,34 @@ static void free_filler(void)
 
 /*
  * Map and unmap all BOs except the first. This moves these BOs to VRAM and leaves no space
- * in VRAM for the first BO.
+ * in VRAM for the first BO. A map evicts the BO that was mapped longest ago. If each call had
+ * the same order, this would be the BO to be mapped next, and each call would move all BOs.
+ * So the order alternates.
  */
 static void evict_first(void)
 {
+	static bool backwards;
 	int i;
 
 	for (i = 1; i < n_filler; i++) {
-		OK(vg_bo_map_gpu(&filler[i]));
-		OK(vg_bo_unmap_gpu(&filler[i]));
+		struct vg_bo *b = &filler[backwards ? n_filler - i : i];
+
+		OK(vg_bo_map_gpu(b));
+		OK(vg_bo_unmap_gpu(b));
 	}
+	backwards = !backwards;
+}
+
+/* every_site(), and check that BOs were evicted and that all BOs kept their contents. */
+static void every_site_evicts(const char *name, int (*call)(void),
+			      void (*undo)(void), int other_error)
+{
+	uint64_t before = tap_driver_counter(gpu, "evictions");
+
+	every_site(name, call, undo, other_error);
+	CHECK(tap_driver_counter(gpu, "evictions") > before, "%s: no eviction",
+	      name);
+	check_filler();
 }
 
 static void evict(void)
@@ -334,11 +357,9 @@ static void evict(void)
 	prepare = evict_first;
 	alloc_size = 9 * VG_MIB;
 	alloc_flags = VG_VRAM;
-	every_site("VRAM by eviction", call_alloc, undo_alloc, -EFAULT);
-	check_filler();
+	every_site_evicts("VRAM by eviction", call_alloc, undo_alloc, -EFAULT);
 	bo = filler[0];
-	every_site("eviction and return", call_map, undo_map, 0);
-	check_filler();
+	every_site_evicts("eviction and return", call_map, undo_map, 0);
 	free_filler();
 }
 
