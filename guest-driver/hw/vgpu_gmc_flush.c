@@ -18,9 +18,9 @@
 #include "vgpu_hw_trace.h"
 
 /*
- * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. Nobody
- * invalidates by VGPU_INV_ENGINE_GATE, because jobs poll the range register of this engine
- * (VGPU_GATE_REG).
+ * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. The
+ * driver requests no invalidation by VGPU_INV_ENGINE_GATE, because jobs poll the range register of
+ * this engine (VGPU_GATE_REG).
  */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));

@@ -296,7 +296,8 @@ VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
  * @val: value
  *
  * The main loop adds 1 to x->done, then writes the register, and only then lets
- * the queue continue. So x->done tells the packet that the write is done.
+ * the queue continue. So the packet finds x->done increased if the register has
+ * been written.
  *
  * Return: VGPU_STEP_STALL.
  */

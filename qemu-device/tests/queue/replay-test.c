@@ -160,8 +160,9 @@ static void test_fault_through(void)
     while (done < len) {
         /*
          * Address at which the copy faults. A read faults at the next byte of
-         * the source. A write faults at the next byte of the destination; the
-         * interrupt entry below tells whether the access is a write.
+         * the source. A write faults at the next byte of the destination. The
+         * flag IH_FAULT_D1__WRITE of the fault's interrupt entry is set for a
+         * write.
          */
         uint64_t at = SRC + skew + done;
         bool write = false;
