@@ -91,23 +91,19 @@ err_reset:
 }
 
 /*
- * Called when the driver is unbound, and when the device is removed or has vanished. Open
- * files, mappings and their BOs keep the vgpu_device alive after this call. So the entry
- * points of files and mappings check drm_dev_enter() or vgpu_mman.ready. The main steps, in
- * order:
- *
- *	vgpu_reset_stop()	no recovery starts any more. If a job of SDMA fails, the CPU
- *				executes the job if it is a copy, a fill or a write of page
- *				tables. All other failed jobs end with an error
- *	kfd_device_fini()	processes lose the GPU, SVM pages leave VRAM
- *	drm_dev_unplug()	waits for ioctls and page faults in flight
- *	vgpu_hw_fini()		no DMA and no interrupt afterwards
+ * Called when the driver is unbound, and when the device is removed or has vanished. Open files and
+ * mappings keep the vgpu_device alive after this call. So the entry points of files and mappings
+ * check drm_dev_enter() or vgpu_mman.ready.
  */
 static void vgpu_pci_remove(struct pci_dev *pdev)
 {
 	struct vgpu_device *vdev = pci_get_drvdata(pdev);
 
 	vgpu_pm_fini(vdev);
+	/*
+	 * After this call no recovery starts. The CPU executes failed SDMA jobs that copy, fill or
+	 * write page tables. All other failed jobs end with an error.
+	 */
 	vgpu_reset_stop(vdev);
 	if (!vgpu_hw_present(vdev)) {
 		drm_err(&vdev->drm,
@@ -116,11 +112,14 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
 	}
+	/* Processes lose the GPU, and SVM pages leave VRAM. */
 	kfd_device_fini(vdev);
+	/* Wait for ioctls and page faults in flight. */
 	drm_dev_unplug(&vdev->drm);
 	vgpu_sched_fini(vdev);
 	vgpu_vmm_fini(vdev);
 	vgpu_mm_fini(vdev);
+	/* After this call, the device does no DMA and raises no interrupt. */
 	vgpu_hw_fini(vdev);
 	vgpu_reset_fini(vdev);
 }
@@ -189,16 +188,9 @@ err_kfd:
 module_init(vgpu_module_init);
 
 /*
- * The module's code is freed after this function. Two callbacks of this module may have done
- * their work, but not yet returned to their callers:
- *
- * - vgpu_job_destroy(), which drm_sched calls on the system's workqueue for a job of a killed
- *   entity
- * - kfd_process_free_notifier()
- *
- * Neither callback sleeps before it returns, but both may be preempted. synchronize_rcu() does
- * not wait for a preempted task; synchronize_rcu_tasks() does, if the kernel has RCU tasks. (A
- * kernel with preemption has RCU tasks if it has ftrace, kprobes or BPF.)
+ * The module's code is freed after this function, but a task may still be preempted at the end of
+ * vgpu_job_destroy() or kfd_process_free_notifier(). synchronize_rcu() does not wait for preempted
+ * tasks. synchronize_rcu_tasks() does, if the kernel has ftrace, kprobes or BPF.
  */
 static void __exit vgpu_module_exit(void)
 {

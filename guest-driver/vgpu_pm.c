@@ -1,24 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * System sleep: suspend to idle, to memory, to disk. During the sleep the device may lose all
- * its state, including VRAM (docs/driver.md, "Sleep"). The callbacks of this file are called in
- * this order:
- *
- *	vgpu_pm_notify()	evict queues and empty VRAM. This is done before the
- *				size of a hibernation image is computed, and while
- *				memory can still be reclaimed
- *	vgpu_prepare()		evict queues again, since processes ran until they
- *				were frozen; wait for jobs; empty VRAM again. All
- *				GPUs still work, so page tables of one GPU that map
- *				another GPU's memory can be updated
- *	vgpu_suspend()		save the content that has to stay in VRAM; stop the
- *				hardware
- *	vgpu_resume()		reset and start the hardware; write the saved content
- *				back; start the kernel's rings
- *	vgpu_pm_notify()	restore the BOs of processes, then their queues
- *
- * Hibernation calls vgpu_suspend() to freeze and power off, and vgpu_resume() to thaw and
- * restore.
+ * its state, including VRAM (docs/driver.md, "Sleep"). Order of the calls: vgpu_pm_notify(),
+ * vgpu_prepare(), vgpu_suspend(), vgpu_resume(), vgpu_pm_notify().
  */
 #include <linux/notifier.h>
 #include <linux/suspend.h>
@@ -52,6 +36,10 @@ struct vgpu_pm {
 	bool asleep;
 };
 
+/*
+ * Before the sleep, evict queues and empty VRAM, while memory can still be reclaimed and before the
+ * size of a hibernation image is computed. After the sleep, restore BOs, then queues.
+ */
 static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
 	struct vgpu_device *vdev = container_of(nb, struct vgpu_pm, nb)->vdev;
@@ -73,8 +61,9 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 }
 
 /*
- * vgpu_pm_notify() undoes the work of vgpu_prepare() after the sleep, or if the sleep is
- * aborted.
+ * Evict queues and empty VRAM again, because processes ran until they were frozen. All GPUs still
+ * work, so page tables that map memory of another GPU can be updated. vgpu_pm_notify() undoes the
+ * evictions after the sleep or an aborted sleep.
  */
 static int vgpu_prepare(struct device *dev)
 {
@@ -149,6 +138,10 @@ static int vgpu_resume(struct device *dev)
 	return 0;
 }
 
+/*
+ * Hibernation calls vgpu_suspend() to freeze and to power off, and vgpu_resume() to thaw and to
+ * restore.
+ */
 const struct dev_pm_ops vgpu_pm_ops = {
 	.prepare = pm_sleep_ptr(vgpu_prepare),
 	SYSTEM_SLEEP_PM_OPS(vgpu_suspend, vgpu_resume)

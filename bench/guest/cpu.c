@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The results of the GPU are compared with the measurements of this file:
+ * Measurements to compare with those of the GPU:
  *
  * - the time of the boot;
- * - the throughput of memcpy() in the guest, and the time of a page fault of the guest's CPU;
+ * - memcpy() and page faults on the guest's CPU;
  * - migrations by the kernel module test_hmm, which copies pages with the CPU.
  */
 #include <errno.h>

@@ -49,10 +49,9 @@ static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 }
 
 /*
- * Measure the time from the doorbell write until the CPU reads the fence value in memory. The fence
- * packet is in the ring before the doorbell write. If @sleep_us is not 0, sleep @sleep_us before
- * each doorbell write, so that the engine is asleep when the doorbell rings. If @sleep_us is 0, the
- * engine has just executed the previous packet.
+ * Measure the time from the doorbell write until the CPU reads the fence value in memory. If
+ * @sleep_us is not 0, sleep @sleep_us before each measurement, so that the SDMA engine is asleep at
+ * the doorbell write.
  */
 static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 {

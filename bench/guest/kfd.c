@@ -80,14 +80,8 @@ static void lives_by_drm(int fd, uint64_t va, unsigned int lives)
 }
 
 /*
- * Measure loops that create, map, unmap and free one BO: first with the ioctls of the render node,
- * then with the ioctls of KFD. The process has a queue during all loops, so the BOs of the process
- * are resident.
- *
- * The driver clears a new BO unless the BO's memory is clear already. KFD also clears the
- * memory of a freed BO. So a loop of KFD leaves clear memory, and a loop of the render node leaves
- * memory that has to be cleared. If the loops alternated, each loop would change how much memory
- * the next loop has to clear.
+ * Measure lives_by_drm() and lives_by_kfd(). The process has a queue of KFD during all loops, so
+ * that KFD keeps the process's BOs resident.
  */
 static void bench_lives(struct bench *b)
 {
@@ -103,6 +97,10 @@ static void bench_lives(struct bench *b)
 	 * without a measurement first. Their sizes add up to twice the size of VRAM.
 	 */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
+	/*
+	 * Run all loops of DRM before the loops of KFD, because KFD clears freed memory. A loop of
+	 * DRM after a loop of KFD would find clear memory, so new BOs would need less clearing.
+	 */
 	for (s = 0; s < SAMPLES; s++) {
 		start = vg_now();
 		lives_by_drm(fd, place.va, LIVES);
@@ -193,13 +191,13 @@ static void bench_queues(struct bench *b)
 
 /**
  * struct ping - KFD events and eventfds by which two threads wake each other in turn
- * @vg: the open KFD
- * @event: IDs of the KFD events, one for each direction; used in the first measurement
- * @fd: eventfds, one for each direction; used in the second measurement
  */
 struct ping {
+	/** @vg: the open KFD */
 	struct vg *vg;
+	/** @event: IDs of KFD events, one for each direction; used in the first measurement */
 	uint32_t event[2];
+	/** @fd: eventfds, one for each direction; used in the second measurement */
 	int fd[2];
 };
 
@@ -330,8 +328,8 @@ void bench_kfd(struct bench *b)
 
 /*
  * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The first call for a BO
- * may have to allocate page tables. Most of the next calls use the same tables, because the driver
- * does not free empty tables at once: a worker frees them, at most every 100 ms.
+ * may allocate page tables. Most later calls reuse these tables, because the driver frees empty
+ * tables up to 100 ms later.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

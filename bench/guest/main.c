@@ -22,27 +22,20 @@ static void open_gpu(struct bench *b)
 /*
  * The parts that run only if the argument names them. Without an argument, main() runs the parts
  * that are not in this table.
- *
- * memory: the memory manager; needs a larger guest
- * evict: only the evictions of "memory"
- * kfd: KFD's calls
- * crowd: many processes with queues
- * peers: mappings on several GPUs
- * svm: shared virtual memory (SVM); needs a larger guest
- * svm-gpus: faults of several GPUs in SVM
  */
 static const struct {
 	const char *name;
 	void (*bare)(void);		/* called before this program opens KFD */
 	void (*fn)(struct bench *b);
 } parts[] = {
-	{ "memory", bench_tables, bench_memory },
-	{ "evict", NULL, bench_evict },
-	{ "kfd", NULL, bench_kfd },
-	{ "crowd", bench_crowd, NULL },
-	{ "peers", NULL, bench_peers },
+	{ "memory", bench_tables, bench_memory },	/* memory manager; needs a larger guest */
+	{ "evict", NULL, bench_evict },		/* only the evictions of "memory" */
+	{ "kfd", NULL, bench_kfd },		/* KFD's calls */
+	{ "crowd", bench_crowd, NULL },		/* many processes with queues */
+	{ "peers", NULL, bench_peers },		/* mappings on several GPUs */
+	/* shared virtual memory (SVM); needs a larger guest */
 	{ "svm", bench_svm_bare, bench_svm },
-	{ "svm-gpus", NULL, bench_svm_gpus },
+	{ "svm-gpus", NULL, bench_svm_gpus },	/* faults of several GPUs in SVM */
 };
 
 static int run_part(const char *name)

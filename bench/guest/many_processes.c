@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The part "crowd" of vgpu-bench: many processes at once, each with several compute queues. Some
- * processes have SDMA queues, too.
+ * The part "crowd" of vgpu-bench: many processes at once with compute queues. Some processes also
+ * have SDMA queues.
  *
- * All processes open KFD and wait at a gate. After the gate opens, each process creates
- * its queues, emits a fence on all of them ROUNDS times, and destroys them.
+ * When all processes have opened KFD, each process creates queues, emits ROUNDS fences on each
+ * queue, and destroys the queues.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,25 +23,27 @@
 #define POLL_US		2000
 
 /*
- * The device has 16 hardware queues for SDMA, and 9 VMIDs for processes with SDMA queues. Therefore
- * only the first WITH_SDMA processes have SDMA queues, namely two each (constant SDMA). These 16
- * queues use all hardware queues for SDMA. All other queues are compute queues.
+ * Only the first WITH_SDMA processes have SDMA queues, two each (SDMA). More would not fit: the
+ * device has 16 hardware queues for SDMA, and 9 VMIDs for processes with SDMA queues. All other
+ * queues are compute queues.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
 /**
  * struct crowd - state shared by the processes
- * @save: dma-buf of the context save area. All queues share the area, because the device saves no
- * waves.
- * @save_bytes: length of @save
- * @ready: pipe to which each process writes a byte when it is ready
- * @gate: pipe whose write end the parent closes when all processes are ready
- * @ns: duration of each process in ns; the array is in shared memory
  */
 struct crowd {
+	/**
+	 * @save: dma-buf of the context save area. All queues use the same area, because the
+	 * device saves no waves.
+	 */
 	int save;
+	/** @save_bytes: size of the context save area in bytes */
 	uint64_t save_bytes;
+	/** @ready: pipe to which each process writes a byte when it is ready */
+	/** @gate: pipe; the parent closes its write end when all processes are ready */
 	int ready[2], gate[2];
+	/** @ns: array in shared memory with the duration of each process in ns */
 	uint64_t *ns;
 };
 
@@ -180,9 +182,9 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * Each process closes its write end of c->ready when it has written its byte, or when it
-	 * ends. So if a process ends before it is ready, read() does not block forever: it returns
-	 * 0 when all other processes have closed their write ends.
+	 * Each process closes its write end of c->ready when the process is ready or ends. So if a
+	 * process ends too early, read() does not block forever, but returns 0 after the last
+	 * close.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :

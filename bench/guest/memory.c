@@ -166,9 +166,10 @@ static void evict_all(struct bench *b)
 }
 
 /*
- * Compare two ways to move the same BOs out of VRAM and back. First, a user-mode queue, which uses
- * one engine, copies the BOs to GTT and back. Then the queue is destroyed and the driver evicts the
- * BOs to GTT. The creation of the next queue moves the BOs back to VRAM.
+ * Compare two ways to move the same data from VRAM to GTT and back:
+ *
+ * - copies by a user-mode queue, which uses one engine;
+ * - eviction of the BOs by the driver. The creation of the next queue moves the BOs back.
  */
 void bench_evict(struct bench *b)
 {

@@ -99,9 +99,8 @@ static char *range_at(char *base, uint64_t i)
 }
 
 /*
- * While @n ranges exist, measure two operations: look up a range; and split a range into three
- * ranges. *@used is the number of earlier calls with the same @n. The function selects the ranges
- * to split by *@used, so that two calls with the same @n split different ranges.
+ * While @n ranges exist, measure the look-up of a range, and the split of a range into three.
+ * *@used counts the calls with the same @n, so that each of these calls splits different ranges.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)

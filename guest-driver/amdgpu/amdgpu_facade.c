@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu.ko: provides /sys/module/amdgpu for tools.
+ * amdgpu.ko: provides /sys/module/amdgpu for tools, and does nothing else.
  *
- * rocminfo reads /sys/module/amdgpu/initstate; test suites and management tools read the
- * parameters. The module has no other function. amdgpu.ko depends on vgpu_kfd.ko, so that
- * /sys/module/amdgpu exists only with the driver. The parameters are read-only: they describe the
- * driver and do not configure it.
+ * rocminfo reads /sys/module/amdgpu/initstate. Test suites and management tools read the
+ * parameters, which describe the driver vgpu_kfd.ko and do not configure the driver.
  */
 #include <linux/module.h>
 
@@ -33,7 +31,10 @@ MODULE_PARM_DESC(emu_mode, "The GPU is emulated (1: it is, and slow)");
 
 static int __init amdgpu_facade_init(void)
 {
-	/* Overwrite values that were given at load time. */
+	/*
+	 * Overwrite values that were given at load time. The call of vgpu_drv_has_cwsr() makes
+	 * amdgpu.ko depend on vgpu_kfd.ko, so /sys/module/amdgpu exists only with the driver.
+	 */
 	cwsr_enable = vgpu_drv_has_cwsr();
 	noretry = 0;
 	sched_policy = 0;

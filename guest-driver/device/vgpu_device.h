@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * struct vgpu_device: the DRM device, and pointers to the state of the driver's parts. The
- * source of each part is in a folder of its own, except suspend and resume (vgpu_pm.c).
+ * struct vgpu_device: the DRM device, and pointers to the state of the driver's parts.
  *
- * vgpu_pci_probe() initialises the parts in the order of their folders, from hw/ up to kfd/. The
- * init function of a part, except of kfd/, allocates its structure with drmm_kzalloc() before it
- * registers a drmm action that uses the structure. The release of the DRM device proceeds in
- * reverse order, so the action runs before the memory is freed. A folder calls only folders below
- * it: kfd, drm -> svm -> process -> vm -> mm -> hw. A lower folder calls an upper one (interrupts,
- * moves, faults) through handlers that the upper folder registered.
+ * A folder calls only folders to its right: kfd, drm -> svm -> process -> vm -> mm -> hw. Calls to
+ * the left go through handlers that the called folder has registered.
  */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H
@@ -29,28 +24,30 @@ struct vgpu_vm_manager;
 
 /**
  * struct vgpu_device - one GPU
- * @drm: DRM device, embedded; its release frees this structure and the structures that the
- *       members from @hw to @pm point to
- * @pdev: PCI function
- * @stats: the driver's counters, indexed by enum vgpu_counter
- * @hw: registers, rings, interrupts (hw/)
- * @mman: TTM device and its managers (mm/)
- * @vmm: VMIDs, address spaces (vm/)
- * @sched: jobs of the render node (drm/)
- * @reset: recovery (reset/)
- * @pm: state of suspend and resume (vgpu_pm.c)
- * @kfd: KFD's view of the device (process/kfd_node.h), NULL until kfd_device_init() sets it
+ *
+ * A part allocates its structure with drmm_kzalloc() before it adds drmm actions that use the
+ * structure, because the release of the DRM device runs in reverse order. kfd/ does not use drmm.
  */
 struct vgpu_device {
+	/** @drm: DRM device; its release frees this structure and what @hw to @pm point to */
 	struct drm_device drm;
+	/** @pdev: PCI function */
 	struct pci_dev *pdev;
+	/** @stats: the driver's counters, indexed by enum vgpu_counter */
 	atomic64_t stats[VGPU_NUM_STATS];
+	/** @hw: registers, rings, interrupts (hw/) */
 	struct vgpu_hw *hw;
+	/** @mman: TTM device and its managers (mm/) */
 	struct vgpu_mman *mman;
+	/** @vmm: VMIDs, address spaces (vm/) */
 	struct vgpu_vm_manager *vmm;
+	/** @sched: jobs of the render node (drm/) */
 	struct vgpu_sched *sched;
+	/** @reset: recovery (reset/) */
 	struct vgpu_reset *reset;
+	/** @pm: state of suspend and resume (vgpu_pm.c) */
 	struct vgpu_pm *pm;
+	/** @kfd: KFD's view of the device (process/), NULL until kfd_device_init() sets it */
 	struct kfd_node *kfd;
 };
 

@@ -159,8 +159,13 @@ static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
  * @data: union drm_amdgpu_bo_list
  * @file: file that has the handles of the BOs and of the lists
  *
- * Return: 0; -EINVAL for an unknown operation or too many BOs; -ENOENT for an unknown BO or, with
- * UPDATE, an unknown list; -EFAULT, -ENOMEM. DESTROY of an unknown list is no error.
+ * DESTROY of an unknown list is no error.
+ *
+ * Return:
+ * * 0
+ * * -EINVAL: unknown operation, or too many BOs
+ * * -ENOENT: unknown BO; or UPDATE of an unknown list
+ * * -EFAULT, -ENOMEM
  */
 int vgpu_bo_list_ioctl(struct drm_device *drm, void *data,
 		       struct drm_file *file)

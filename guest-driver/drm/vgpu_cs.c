@@ -2,16 +2,6 @@
 /*
  * Implements the second half of amdgpu's CS ioctl: validates and maps the job's BOs, collects the
  * job's dependencies, and pushes the job to the scheduler.
- *
- * The job's finished fence is added to the reservations of all BOs that the job names, so that no
- * such BO is moved while the job runs. The fence is also added to the reservation of the file
- * (vgpu_file.root), so that no GPU mapping in the file's address space is removed while the job
- * runs. The job waits for:
- *
- *	the KERNEL fences of its BOs, and the last page table update;
- *	the WRITE and READ fences of its BOs, unless a job of the same file added the fence,
- *	or the BO has the flag EXPLICIT_SYNC;
- *	jobs of the same file and fences of syncobjs, if user space requests this
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/sched/signal.h>
@@ -98,11 +88,9 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * If an earlier job of the file may be running, wait for clears and copies of the BOs. The earlier
- * job uses the same page tables, so it can access the BOs' memory as soon as
- * vgpu_vm_update_moved() has written the page-table entries of the BOs. By then the memory must
- * have been cleared or copied. The new job itself does not need this wait, since it depends on the
- * KERNEL fences.
+ * If an earlier job of the file may be running, wait until the BOs are cleared and copied:
+ * vgpu_vm_update_moved() will map the BOs for the earlier job, too. The new job itself waits for
+ * the KERNEL fences (cs_sync()).
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -167,6 +155,10 @@ static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
 	return ret == -EINTR ? -ERESTARTSYS : ret;
 }
 
+/*
+ * Return true if the job must wait for @fence: always for a KERNEL fence; for a WRITE or READ fence
+ * unless @explicit is true or a job of the same file added the fence.
+ */
 static bool cs_must_wait(struct vgpu_cs *cs, struct dma_fence *fence,
 			 enum dma_resv_usage usage, bool explicit)
 {
@@ -255,6 +247,10 @@ static u64 cs_push(struct vgpu_cs *cs)
 					vgpu_ctx_next_seq(cs->ctx, cs->ring));
 	drm_sched_job_arm(&job->base.base);
 	fence = dma_fence_get(&job->base.base.s_fence->finished);
+	/*
+	 * While the job runs, its fence in the reservations prevents moves of the BOs. In the
+	 * reservation vf->root, it prevents the removal of the file's mappings.
+	 */
 	drm_exec_for_each_locked_object(&cs->exec, gem) {
 		dma_resv_add_fence(gem->resv, fence, DMA_RESV_USAGE_WRITE);
 		if (gem != cs->vf->root)
@@ -306,9 +302,9 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * If VRAM has no room, try again with cs_place_no_evict(), which uses GTT for BOs that find
-	 * no room. The first cs_reserve() has released all reservations, and the second starts with
-	 * a new ticket. This is required after -EDEADLK, which TTM 6.12 reports as a lack of room.
+	 * -ENOMEM: VRAM is full, or TTM 6.12 got -EDEADLK and reports -ENOMEM instead. Try again
+	 * with GTT for BOs that do not fit. The second cs_reserve() starts without reservations
+	 * and with a new ticket, as -EDEADLK requires.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)
@@ -369,9 +365,9 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		if (ret)
 			return -ERESTARTSYS;
 		/*
-		 * The fence of this job will replace an older fence in vgpu_ctx_ring.fences. Wait
-		 * until the job of the older fence is done. va_lock is held until this job is
-		 * pushed, so that no other thread submits a job and replaces the older fence first.
+		 * This job's fence will replace the oldest fence in vgpu_ctx_ring.fences, so wait
+		 * for the job of the oldest fence. va_lock keeps other threads from submitting jobs
+		 * until this job is pushed.
 		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)
@@ -419,14 +415,13 @@ static bool cs_vram_lost(const struct vgpu_cs *cs)
  * @file: file of the context and handles
  *
  * Return:
- * * 0 if the job was pushed
- * * -EINVAL: invalid arguments, an IP without a ring, IBs for more than one ring, an unknown BO
- *   of the user fence, or an unknown syncobj to signal
- * * -ENOENT: unknown BO in a list, unknown list, or unknown syncobj to wait for
- * * -ECANCELED: the context is guilty, or VRAM was lost since the context was created
- * * -ETIME: a timeline point to wait for was not submitted in five seconds
- * * -ENODEV, -EFAULT, -ENOMEM, -ENOSPC, -ERESTARTSYS
- * * the error of an earlier job of the ring
+ * * 0
+ * * -EINVAL: unknown context, or a KFD process has acquired @file
+ * * -ECANCELED: guilty context, or loss of VRAM since the context was created
+ * * -ENODEV: the device was removed
+ * * -ENOSPC: no PASID is free
+ * * -ENOMEM, -ERESTARTSYS
+ * * an error of vgpu_cs_parse(), vgpu_userptr_prepare() or vgpu_userptr_bind()
  */
 int vgpu_cs_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -39,37 +39,37 @@ struct vgpu_cs_chunk {
 
 /**
  * struct vgpu_cs - state of a CS ioctl
- * @vf: file
- * @file: DRM core's structure of @vf
- * @ctx: context
- * @ring: ring of the context, NULL until an IB names it
- * @chunks: chunks, copied from user space
- * @num_chunks: number of @chunks
- * @num_ibs: number of IBs in @chunks
- * @job: the job, or NULL
- * @list: BOs of the job, or NULL
- * @user_fence: BO that receives the job's number, or NULL
- * @user_fence_at: byte offset in @user_fence
- * @user_fence_mc: address of that byte in VMID 0; valid once the BO is placed
- * @signals: syncobjs to signal, or NULL
- * @num_signals: number of @signals
- * @exec: reservations of the BOs and of vgpu_file.root
  */
 struct vgpu_cs {
+	/** @vf: file */
 	struct vgpu_file *vf;
+	/** @file: DRM core's structure of @vf */
 	struct drm_file *file;
+	/** @ctx: context */
 	struct vgpu_ctx *ctx;
+	/** @ring: ring of the context, NULL until an IB names it */
 	struct vgpu_ctx_ring *ring;
+	/** @chunks: chunks, copied from user space */
 	struct vgpu_cs_chunk *chunks;
+	/** @num_chunks: number of @chunks */
 	u32 num_chunks;
+	/** @num_ibs: number of IBs in @chunks */
 	u32 num_ibs;
+	/** @job: the job; NULL before it is created and after it is pushed */
 	struct vgpu_job *job;
+	/** @list: BOs of the job, or NULL */
 	struct vgpu_bo_list *list;
+	/** @user_fence: BO that receives the job's number, or NULL */
 	struct vgpu_bo *user_fence;
+	/** @user_fence_at: byte offset of the job's number in @user_fence */
 	u32 user_fence_at;
+	/** @user_fence_mc: address of the job's number in VMID 0; valid once the BO is placed */
 	u64 user_fence_mc;
+	/** @signals: syncobjs to signal, or NULL */
 	struct vgpu_cs_signal *signals;
+	/** @num_signals: number of @signals */
 	u32 num_signals;
+	/** @exec: reservations of the BOs and of vgpu_file.root */
 	struct drm_exec exec;
 };
 

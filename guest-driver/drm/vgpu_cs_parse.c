@@ -320,23 +320,18 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 
 /**
  * vgpu_cs_parse() - parse a submission
- * @cs: zero except for @vf, @file and @ctx; the caller calls vgpu_cs_free() also after an error
+ * @cs: zero except for vf, file and ctx; to be freed by vgpu_cs_free() even after an error
  * @in: arguments of the ioctl
  *
- * Context: no locks are held, and the caller is not in a section of drm_dev_enter(): the function
- * may wait until user space submits a timeline point.
+ * Context: may wait for user space, so no lock is held, and no section of drm_dev_enter() is open.
  *
  * Return:
- * * 0 on success
- * * -EINVAL: an argument is invalid. This includes an unknown BO of the user fence and an unknown
- *   syncobj to signal
- * * -ENOENT: a BO list, a BO in a list, or a syncobj to wait for is unknown; or there is no engine
- * * -EFAULT: the arguments cannot be read
- * * -ENOMEM: memory is short
- * * -ETIME: user space did not submit a timeline point within five seconds
- * * -ERESTARTSYS: a signal interrupted the wait for a timeline point
- * * another error: an earlier job failed with this error. That job is the last one of its ring,
- *   and the ring is that of the IBs or of a dependency
+ * * 0
+ * * -EINVAL: invalid argument, including an unknown user-fence BO or syncobj to signal
+ * * -ENOENT: unknown BO list, BO in a list, or syncobj to wait for; or no engine
+ * * -ETIME: a timeline point was not submitted within five seconds
+ * * -EFAULT, -ENOMEM, -ERESTARTSYS
+ * * the error of the last job of a ring that an IB or a dependency names
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

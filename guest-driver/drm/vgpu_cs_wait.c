@@ -130,15 +130,12 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
 }
 
 /**
- * vgpu_wait_unique() - keep each fence once
- * @fences: @n fences, referenced
- * @index: array of @n entries; receives the old index in @fences of each remaining fence
- * @n: number of fences
+ * vgpu_wait_unique() - keep each fence once, at its first place in the order
+ * @fences: fences, referenced; the references on removed fences are dropped
+ * @index: receives the old index of each remaining fence
+ * @n: length of @fences and @index
  *
- * A fence runs all its callbacks in the interrupt that signals it. So WAIT_FENCES must add only one
- * callback to a fence, even if user space names the fence many times. Of equal fences the first
- * stays; the references on the others are dropped. The remaining fences are moved to the front in
- * their order.
+ * All callbacks of a fence run in one interrupt, so WAIT_FENCES adds only one to each fence.
  *
  * Return: the number of remaining fences.
  */
@@ -166,9 +163,8 @@ u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
 
 /*
- * Look up the fences of @n jobs for wait_any(). If the context has already dropped the fence of a
- * job, this job is done, so no wait is needed and the function stops. Return the number of fences
- * found, which is less than @n if the function stopped. If a look-up fails, return the error.
+ * Look up the fences of @n jobs. Stop at the first job without a fence: that job is done, so
+ * wait_any() need not wait. Return the number of fences found, or the error of a look-up.
  */
 static int wait_find_all(struct vgpu_file *vf,
 			 const struct drm_amdgpu_fence *users, u32 n,
@@ -252,10 +248,13 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
  * @data: union drm_amdgpu_wait_fences
  * @file: file of the contexts
  *
- * Sets the status to 0 if the deadline passes before the wait is over, otherwise to 1.
+ * Sets the status to 0 after the deadline, otherwise to 1.
  *
- * Return: 0; -EINVAL for an unknown context, ring or job number, for too many fences, or if the
- * array of fences is empty and wait_all is 0; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
+ * Return:
+ * * 0
+ * * -EINVAL: unknown context, ring or job number; too many fences; or no fence and wait_all is 0
+ * * -EFAULT, -ENOMEM, -ERESTARTSYS
+ * * the error of a job
  */
 int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)
@@ -321,8 +320,11 @@ static int fence_to_syncobj(struct drm_file *file, struct dma_fence *fence,
  * @data: union drm_amdgpu_fence_to_handle
  * @file: file of the context
  *
- * Return: 0; -EINVAL for an unknown context, ring, job number or kind of handle; the error of the
- * ring's last job, even if @data names an earlier job (see vgpu_ctx_ring()); -EMFILE, -ENOMEM.
+ * Return:
+ * * 0
+ * * -EINVAL: unknown context, ring, job number or kind of handle
+ * * -EMFILE, -ENOMEM
+ * * the error of the ring's last job, even if @data names an earlier job (see vgpu_ctx_ring())
  */
 int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
 			       struct drm_file *file)

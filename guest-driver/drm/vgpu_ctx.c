@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements amdgpu's CTX, SCHED and VM ioctls: contexts, their rings and the fences of their last
- * jobs.
+ * Implements amdgpu's CTX, SCHED and VM ioctls.
  *
- * A context has two rings, as many as amdgpu's DMA IP. Such a ring is a scheduler entity, not the
- * hardware ring of an engine: while the ring has no job, the scheduler may assign another engine to
- * it. Jobs of a ring run in order. After an engine has failed in a job of a context, the context's
- * jobs end with -ECANCELED.
+ * A context has two rings. Such a ring is a scheduler entity, not the hardware ring of an engine.
+ * Jobs of a ring run in order. The scheduler may assign another engine to a ring that has no job.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -83,8 +80,7 @@ static void ctx_free(struct kref *ref)
 	}
 	vgpu_ctx_state_put(ctx->state);
 	/*
-	 * Free the context only after an RCU grace period. The fence callback
-	 * drm_sched_entity_wakeup() clears entity->dependency and afterwards still reads the
+	 * Free after an RCU grace period: drm_sched_entity_wakeup(), a fence callback, may read the
 	 * entity, and drm_sched_entity_destroy() does not wait for the end of the callback. The
 	 * grace period does, because the callback runs with a spinlock held.
 	 */
@@ -95,10 +91,9 @@ static void ctx_free(struct kref *ref)
  * vgpu_ctx_put() - drop a reference to a context
  * @ctx: context
  *
- * The drop of the last reference waits until all jobs of the context have started. A fatal signal
- * ends the wait. If the process exits, the wait takes at most one second for each ring. A job that
- * has not started when the wait ends does not run: it ends with -ESRCH after its dependencies have
- * signalled.
+ * The last drop waits until all jobs of the context have started. A fatal signal ends the wait. A
+ * process that exits waits at most one second for each ring. Jobs that have not started after the
+ * wait end with -ESRCH.
  *
  * Context: sleeps.
  */
@@ -490,14 +485,16 @@ int vgpu_sched_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 }
 
 /**
- * vgpu_vm_ioctl() - DRM_AMDGPU_VM: reserve a VMID
+ * vgpu_vm_ioctl() - DRM_AMDGPU_VM: reserve a VMID, or end the reservation
  * @drm: DRM device
  * @data: union drm_amdgpu_vm
  * @file: file of the address space
  *
- * A reserved VMID is taken for another address space only if no other VMID can be taken.
- *
- * Return: 0, -EINVAL for an unknown operation or flag, -ENOMEM, -ENOSPC.
+ * Return:
+ * * 0
+ * * -EINVAL: unknown operation or flag, or a KFD process has acquired @file
+ * * -ENOSPC: no PASID is free
+ * * -ENOMEM
  */
 int vgpu_vm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Defines the DRM driver, with its primary and render node, and the table of its ioctls. The driver
- * implements a part of amdgpu's uAPI (drm/amdgpu_drm.h); docs/driver.md lists the implemented
- * ioctls. Every other amdgpu ioctl fails with -EINVAL, as an unknown ioctl does.
+ * Defines the DRM driver and the table of its ioctls. The ioctls are a part of amdgpu's uAPI
+ * (drm/amdgpu_drm.h). All other amdgpu ioctls fail with -EINVAL.
  */
 #include <linux/module.h>
 
@@ -94,8 +93,8 @@ static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 
 /*
  * Free the contexts before drm_release() closes the file's handles, because the close of a handle
- * may wait for all jobs of the file. If a job cannot start, the free of its context ends the job
- * with an error (see vgpu_ctx_put()). So the close does not wait for this job to run.
+ * may wait for all jobs of the file. Freeing a context ends jobs that cannot start (see
+ * vgpu_ctx_put()).
  */
 static int vgpu_drm_release(struct inode *inode, struct file *filp)
 {

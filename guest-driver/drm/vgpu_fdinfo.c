@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Prints fdinfo of a render node's file: size and placement of the client's memory
- * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's driver-specific keys.
- *
- * A client's memory consists of:
- *
- * - the BOs that its file has handles of;
- * - if a KFD process has acquired the file, the BOs that this process has on the GPU of the file;
- * - the page tables of the file and of that process.
- *
- * A BO counts once. Pages that SVM has migrated are not counted, since they belong to the memory
- * of the process.
+ * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's driver-specific keys. Pages that SVM has
+ * migrated are not counted, since they belong to the memory of the process.
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -27,12 +19,14 @@
 
 /**
  * struct fdinfo_region - memory of one kind
- * @name: name of the region in the keys of the fdinfo text
- * @stats: private and shared count the BOs whose domains prefer this region. resident and active
- *         count the BOs that are placed in this region now
  */
 struct fdinfo_region {
+	/** @name: name of the region in the keys of the fdinfo text */
 	const char *name;
+	/**
+	 * @stats: sums in bytes. private and shared: BOs whose domains prefer this region;
+	 * resident and active: BOs that are placed in this region now
+	 */
 	struct drm_memory_stats stats;
 };
 
@@ -40,19 +34,19 @@ enum { REGION_CPU, REGION_GTT, REGION_VRAM, REGION_DOORBELL, N_REGIONS };
 
 /**
  * struct fdinfo_sums - sums of a client's memory, in bytes
- * @region: memory by region
- * @requested_vram: size of the BOs whose domains prefer VRAM
- * @requested_visible: part of @requested_vram in BOs with CPU_ACCESS_REQUIRED
- * @requested_gtt: size of the BOs whose domains prefer GTT
- * @evicted_vram: size of the BOs whose domains prefer VRAM and that are not placed there
- * @evicted_visible: part of @evicted_vram in BOs with CPU_ACCESS_REQUIRED
  */
 struct fdinfo_sums {
+	/** @region: memory by region */
 	struct fdinfo_region region[N_REGIONS];
+	/** @requested_vram: size of the BOs whose domains prefer VRAM */
 	u64 requested_vram;
+	/** @requested_visible: part of @requested_vram in BOs with CPU_ACCESS_REQUIRED */
 	u64 requested_visible;
+	/** @requested_gtt: size of the BOs whose domains prefer GTT */
 	u64 requested_gtt;
+	/** @evicted_vram: part of @requested_vram in BOs that are not placed in VRAM */
 	u64 evicted_vram;
+	/** @evicted_visible: part of @evicted_vram in BOs with CPU_ACCESS_REQUIRED */
 	u64 evicted_visible;
 };
 
@@ -212,6 +206,10 @@ void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	ret = fdinfo_add_handles(file, &set);
 	if (ret)
 		goto out;
+	/*
+	 * If a KFD process has acquired the file, count also the BOs and the page tables that this
+	 * process has on the GPU of the file.
+	 */
 	pasid = kfd_file_memory(to_vgpu(file->minor->dev), file, &set,
 				&tables);
 	ret = pasid < 0 ? pasid : fdinfo_sum(&sums, &set);

@@ -2,9 +2,8 @@
 /*
  * Manages the address space and the handles of open files.
  *
- * The first mapping or submission creates a file's address space. Closing the last handle of a BO
- * removes the file's mappings of the BO. Mappings are changed with vgpu_vm.va_lock held. A mapping
- * that jobs may use is changed only while no job of the file runs.
+ * Mappings are changed with vgpu_vm.va_lock held. A mapping that jobs may use is changed only while
+ * no job of the file runs.
  */
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
@@ -249,7 +248,7 @@ int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn)
  * vgpu_file_used() - move all VM_ALWAYS_VALID BOs of a file to the tail of the LRU lists
  * @vf: file with an address space
  *
- * The function uses one bulk move, whose time does not depend on the number of BOs.
+ * Uses one bulk move, so the time does not depend on the number of BOs.
  *
  * Context: the reservation of @vf->root is held. Takes bdev.lru_lock.
  */
@@ -277,13 +276,10 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo as long as it holds kfd_process.mutex. When
- * user space closes the last handle, the close waits for this mutex, and then unmaps @bo.
+ * Context: kfd_process.mutex of the process that acquired @vf is held, but no reservation.
  *
- * Context: the caller holds kfd_process.mutex of the process that has acquired the file, and no
- * reservation.
- *
- * Return: true if @vf has a handle of @bo.
+ * Return: true if @vf has a handle of @bo. Then @bo may be mapped until the mutex is released: a
+ * close of the last handle takes the mutex, then unmaps @bo.
  */
 bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -291,16 +287,14 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo() - look for a handle of a BO in a file with an address space
- * @vf: file; @vf->vm is set, so KFD has not acquired the file
+ * vgpu_file_has_bo() - look for a handle of a BO in a file
+ * @vf: file with an address space
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo as long as it holds va_lock. When user space
- * closes the last handle, the close waits for va_lock, and then unmaps @bo.
+ * Context: va_lock of @vf->vm is held; no reservation is held.
  *
- * Context: the caller holds va_lock of @vf->vm, and no reservation.
- *
- * Return: true if @vf has a handle of @bo.
+ * Return: true if @vf has a handle of @bo. Then @bo may be mapped until va_lock is released: a
+ * close of the last handle takes va_lock, then unmaps @bo.
  */
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -332,14 +326,14 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 }
 
 /**
- * vgpu_file_close_bo() - subtract a closed handle from the count of a BO's handles in a file
+ * vgpu_file_close_bo() - note that a handle of a BO was closed
  * @gem: BO
  * @file: file
  *
- * When the last handle of a BO is closed, removes the file's mappings of the BO, after all jobs
- * of the file are done.
+ * When the last handle is closed, waits until the file's jobs are done, and removes the file's
+ * mappings of the BO.
  *
- * Context: sleeps; waits for the file's jobs.
+ * Context: sleeps.
  */
 void vgpu_file_close_bo(struct drm_gem_object *gem, struct drm_file *file)
 {
@@ -423,8 +417,8 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
  * vgpu_file_stop_jobs() - free the contexts of a file before its handles are closed
  * @file: file that is about to be closed
  *
- * Waits until the file's jobs have started. A fatal signal or a time limit may end the wait early
- * (see vgpu_ctx_put()). Then a job that has not started does not run: it ends with -ESRCH.
+ * Waits until the file's jobs have started. If the wait ends early, the remaining jobs end with
+ * -ESRCH (see vgpu_ctx_put()).
  *
  * Context: sleeps.
  */

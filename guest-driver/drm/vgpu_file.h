@@ -29,38 +29,46 @@
 
 /**
  * struct vgpu_file - an open file
- * @vdev: device
- * @lock: protects @handles, @ctxs and @lists. Also held while @vm is created, including the BO of
- *        the root page table
- * @vm: address space; NULL until an ioctl needs it (vgpu_file_vm()); stays NULL if @kfd_pasid is
- *      set
- * @pasid: PASID of @vm
- * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM), even after that
- *             process has ended; 0 if no process has acquired the file. Written with @lock held
- * @root: GEM object without memory; only its reservation is used. The reservation holds the fences
- *        of all jobs of the file (vgpu_vm.jobs of @vm points to it). All VM_ALWAYS_VALID BOs share
- *        this reservation. NULL while @vm is NULL
- * @always: list of the struct vgpu_handle of VM_ALWAYS_VALID BOs; protected by the reservation of
- *          @root
- * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; protected by
- *        bdev.lru_lock
- * @handles: tree of struct vgpu_handle, by BO
- * @ctxs: IDR of the struct vgpu_ctx, by id
- * @lists: IDR of the struct vgpu_bo_list, by handle
- * @fault: last fault of the file's jobs; protected by the lock of vgpu_sched.files
  */
 struct vgpu_file {
+	/** @vdev: device */
 	struct vgpu_device *vdev;
-	struct mutex lock;	/* protects handles, ctxs and lists */
+	/** @lock: protects @handles, @ctxs and @lists; also held while @vm is created */
+	struct mutex lock;
+	/**
+	 * @vm: address space; NULL until an ioctl needs it (vgpu_file_vm()). Stays NULL if
+	 * @kfd_pasid is set.
+	 */
 	struct vgpu_vm *vm;
+	/** @pasid: PASID of @vm */
 	u16 pasid;
+	/**
+	 * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM), even after
+	 * that process has ended; otherwise 0. Written with @lock held.
+	 */
 	u16 kfd_pasid;
+	/**
+	 * @root: GEM object without memory; NULL while @vm is NULL. Its reservation holds the
+	 * fences of all jobs of the file, and is shared by all VM_ALWAYS_VALID BOs.
+	 */
 	struct drm_gem_object *root;
+	/**
+	 * @always: list of the struct vgpu_handle of VM_ALWAYS_VALID BOs; protected by the
+	 * reservation of @root
+	 */
 	struct list_head always;
+	/**
+	 * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; protected by
+	 * bdev.lru_lock
+	 */
 	struct ttm_lru_bulk_move bulk;
+	/** @handles: tree of struct vgpu_handle, by BO */
 	struct rb_root handles;
+	/** @ctxs: IDR of the struct vgpu_ctx, by id */
 	struct idr ctxs;
+	/** @lists: IDR of the struct vgpu_bo_list, by handle */
 	struct idr lists;
+	/** @fault: last fault of the file's jobs; protected by the lock of vgpu_sched.files */
 	struct drm_amdgpu_info_gpuvm_fault fault;
 };
 
@@ -79,27 +87,28 @@ struct vgpu_ctx_ring {
 
 /**
  * struct vgpu_ctx - a context
- * @ref: reference count; vgpu_file.ctxs and users hold references
- * @vdev: device
- * @state: state shared with the context's jobs
- * @ring_lock: protects vgpu_ctx_ring.next_seq and .fences
- * @ring: rings of the DMA IP
- * @priority: AMDGPU_CTX_PRIORITY_* at creation
- * @resets: number of recoveries at creation
- * @resets_seen: number of recoveries that QUERY_STATE has reported; protected by vgpu_file.lock
- * @rcu: frees the context after an RCU grace period. When the last reference is dropped, the fence
- *       callback drm_sched_entity_wakeup() may still be running and reading @ring. The grace period
- *       does not end before the callback, because the callback runs with a spinlock held
  */
 struct vgpu_ctx {
+	/** @ref: reference count; vgpu_file.ctxs and users hold references */
 	struct kref ref;
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/** @state: state shared with the context's jobs */
 	struct vgpu_ctx_state *state;
-	spinlock_t ring_lock;	/* protects job numbers and fences */
+	/** @ring_lock: protects vgpu_ctx_ring.next_seq and .fences */
+	spinlock_t ring_lock;
+	/** @ring: rings of the DMA IP */
 	struct vgpu_ctx_ring ring[VGPU_CTX_RINGS];
+	/** @priority: AMDGPU_CTX_PRIORITY_* at creation of the context */
 	s32 priority;
+	/** @resets: number of recoveries at creation of the context */
 	u64 resets;
+	/**
+	 * @resets_seen: number of recoveries that QUERY_STATE has reported; protected by
+	 * vgpu_file.lock
+	 */
 	u64 resets_seen;
+	/** @rcu: frees the context after an RCU grace period; ctx_free() has the reason */
 	struct rcu_head rcu;
 };
 

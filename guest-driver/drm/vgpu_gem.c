@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA and GEM_WAIT_IDLE for BOs with GEM
- * handles.
+ * Implements amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA and GEM_WAIT_IDLE.
  *
- * A BO with GEM handles may be evicted at any time. Only the handles hold references on the BO;
- * the DRM core closes the remaining handles of a file when the file is closed.
+ * GEM_CREATE does not pin the BO, so TTM may evict the BO.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -72,10 +70,13 @@ static int vgpu_gem_create_bo(struct vgpu_device *vdev,
  * @data: union drm_amdgpu_gem_create
  * @file: file that gets the handle
  *
- * Return: 0; -EINVAL for an invalid size, alignment, domain or flag, or for VM_ALWAYS_VALID if a
- * KFD process has acquired @file; -ENOMEM if memory is used up, or for a domain of on-chip memory
- * (GDS, GWS, OA), which the device does not have; -ENOSPC if no handle or no PASID is free;
- * -ERESTARTSYS if a signal interrupted a wait.
+ * Return:
+ * * 0
+ * * -EINVAL: invalid size, alignment, domain or flag
+ * * -EINVAL: VM_ALWAYS_VALID, and a KFD process has acquired @file
+ * * -ENOSPC: no handle or no PASID is free
+ * * -ERESTARTSYS: a signal interrupted a wait
+ * * -ENOMEM
  */
 int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 			  struct drm_file *file)
@@ -91,6 +92,7 @@ int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 		return -EINVAL;
 	if (domains & ~(u64)(GEM_DOMAINS_PLAIN | GEM_DOMAINS_ON_CHIP))
 		return -EINVAL;
+	/* The device has no on-chip memory (GDS, GWS, OA). */
 	if (domains & GEM_DOMAINS_ON_CHIP) {
 		if (hweight64(domains) > 1 ||
 		    args->in.domain_flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID)
@@ -262,8 +264,12 @@ static void vgpu_gem_metadata_get(struct vgpu_bo *bo,
  *
  * Stores or returns data of user space, which the driver does not interpret.
  *
- * Return: 0; -ENOENT for an unknown handle; -EINVAL for too much data or an unknown operation
- * (which amdgpu ignores); -ENOMEM, -ERESTARTSYS.
+ * Return:
+ * * 0
+ * * -ENOENT: unknown handle
+ * * -EINVAL: too much data
+ * * -EINVAL: unknown operation (amdgpu ignores unknown operations)
+ * * -ENOMEM, -ERESTARTSYS
  */
 int vgpu_gem_metadata_ioctl(struct drm_device *drm, void *data,
 			    struct drm_file *file)
@@ -296,10 +302,10 @@ put:
 
 /**
  * vgpu_gem_timeout() - convert a deadline to a timeout
- * @deadline: CLOCK_MONOTONIC in ns; a value that is negative as s64 means no deadline
+ * @deadline: CLOCK_MONOTONIC in ns; no deadline if greater than S64_MAX
  *
- * The timeout may end before the deadline, because jiffies may lag behind the clock and then
- * advance by several ticks at once. So the caller calls the function again after the timeout.
+ * The timeout may end before the deadline, because jiffies may lag and then advance by several
+ * ticks at once. So call this function again after the timeout.
  *
  * Return: timeout in jiffies, or 0 after the deadline.
  */
@@ -322,8 +328,8 @@ long vgpu_gem_timeout(u64 deadline)
  * @data: union drm_amdgpu_gem_wait_idle
  * @file: file of the handle
  *
- * Waits for moves and clears of the BO, and for jobs that use it. Sets the status to 1 if the
- * deadline passes before all are done, otherwise to 0.
+ * Waits for moves and clears of the BO, and for jobs that use the BO. Sets the status to 1 if the
+ * deadline passes first, otherwise to 0.
  *
  * Return: 0, -ENOENT for an unknown handle, -ERESTARTSYS.
  */

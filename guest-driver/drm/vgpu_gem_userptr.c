@@ -20,14 +20,13 @@
  * @file: file that gets the handle
  *
  * Return:
- * * 0 on success
+ * * 0
  * * -EINVAL: invalid address, size or flag
  * * -EACCES: neither READONLY nor REGISTER is set
- * * -EOVERFLOW: the last address of the range exceeds 64 bits
- * * -EFAULT: the size exceeds the address space of a process
- * * -ENOMEM: no memory is left
+ * * -EOVERFLOW: the last address exceeds 64 bits
+ * * -EFAULT: the size exceeds TASK_SIZE_MAX
  * * -ENOSPC: no handle is free
- * * -EINTR, -ERESTARTSYS: a signal arrived
+ * * -ENOMEM, -EINTR, -ERESTARTSYS
  * * an error of vgpu_userptr_populate(), if VALIDATE is set
  */
 int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,

@@ -2,11 +2,8 @@
 /*
  * Implements amdgpu's GEM_VA, which maps BOs in the address space of a file.
  *
- * Before it removes mappings, the ioctl waits until all jobs of the file are done, as amdgpu does
- * when the CPU writes page tables.
- *
- * For a file that KFD has acquired, the ioctl changes the address space of the KFD process
- * (vgpu_gem_va_kfd.c).
+ * For a file that KFD has acquired, vgpu_gem_va_kfd.c maps BOs in the address space of the KFD
+ * process.
  */
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
@@ -186,9 +183,13 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
  * @data: struct drm_amdgpu_gem_va
  * @file: file of the address space and handles
  *
- * Return: 0; -EINVAL for an invalid address, range, flag or operation, or a MAP that overlaps a
- * mapping; -ENOENT for an unknown handle, or an UNMAP of an address without mapping; -ENOMEM,
- * -ENOSPC, -ERESTARTSYS; for a file that KFD has acquired, an error of vgpu_gem_va_kfd().
+ * Return:
+ * * 0
+ * * -EINVAL: invalid address, range, flag or operation; or a MAP that overlaps a mapping
+ * * -ENOENT: unknown handle; or UNMAP of an address without mapping
+ * * -ENOSPC: no PASID is free
+ * * -ENOMEM, -ERESTARTSYS
+ * * an error of vgpu_gem_va_kfd(), if KFD has acquired @file
  */
 int vgpu_gem_va_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -28,10 +28,9 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
 	/*
-	 * Another thread may close the last handle. The close first removes the handle, then takes
-	 * kfd_process.mutex, and then removes the BO's mappings. If this test still finds the
-	 * handle, the close must wait for kfd_process.mutex, which is held here. So the close
-	 * removes the new mapping, too.
+	 * A close of the BO's last handle first removes the handle, then takes kfd_process.mutex
+	 * (held here), and then removes the BO's mappings. So if the handle still exists here, a
+	 * concurrent close will also remove the new mapping.
 	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;
@@ -47,19 +46,19 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
  * vgpu_gem_va_kfd() - do GEM_VA for a file that a KFD process has acquired
  * @file: file
  * @pasid: PASID of the process
- * @bo: BO that @args name, or NULL
- * @args: arguments of the ioctl, checked by vgpu_gem_va_ioctl()
- * @pte_flags: flags of the mapping's page-table entries
+ * @bo: BO, or NULL
+ * @args: arguments, checked by vgpu_gem_va_ioctl()
+ * @pte_flags: VGPU_PTE_* of the mapping
  *
  * Context: no locks are held.
  *
  * Return:
- * * 0 on success
+ * * 0
  * * -ESRCH: the process has ended
  * * -EADDRINUSE: an SVM range overlaps the addresses to map
- * * -ENOENT: the file has no handle of @bo, or UNMAP found no mapping of @bo at the address
- * * -ERESTARTSYS: a signal arrived
- * * another error of kfd_mem_gem_va_locked()
+ * * -ENOENT: @file has no handle of @bo
+ * * -ERESTARTSYS
+ * * an error of kfd_mem_gem_va_locked()
  */
 int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 		    const struct drm_amdgpu_gem_va *args, u64 pte_flags)

@@ -300,8 +300,12 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
  *
  * Writes at most return_size bytes.
  *
- * Return: 0; -EINVAL for a query that is unknown or not supported; -ENOENT for sensors; -ENODATA
- * for UVD handles; -EFAULT.
+ * Return:
+ * * 0
+ * * -EINVAL: wrong arguments, or the query is unknown or not supported
+ * * -ENOENT: query of a sensor
+ * * -ENODATA: query of UVD handles
+ * * -EFAULT: bad user pointer, or a register that user space must not read
  */
 int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -10,40 +10,42 @@
 
 /**
  * struct vgpu_ctx_state - the part of a context that its jobs use; may outlive the context
- * @ref: reference count; the context and its jobs hold references
- * @guilty: not 0 after an engine failed in a job of the context
- * @vram_epoch: value of vgpu_hw.vram_epoch at creation of the context. If vgpu_hw.vram_epoch
- *              differs from this value, jobs of the context end with -ECANCELED
  */
 struct vgpu_ctx_state {
+	/** @ref: reference count; the context and its jobs hold references */
 	struct kref ref;
+	/** @guilty: not 0 after an engine failed in a job of the context */
 	atomic_t guilty;
+	/**
+	 * @vram_epoch: value of vgpu_hw.vram_epoch at creation of the context. After
+	 * vgpu_hw.vram_epoch has changed, jobs of the context end with -ECANCELED
+	 */
 	int vram_epoch;
 };
 
 /**
  * struct vgpu_job - indirect buffers to run
- * @base: the scheduler's part of the job
- * @vdev: device
- * @vm: address space of the indirect buffers; not destroyed before the job is done
- * @state: state of the job's context
- * @hw_fence: memory for the fence on the engine's ring; NULL once it is used
- * @slot: VMID that the job has claimed, or NULL
- * @error: error that keeps the job from running, or 0
- * @num_ibs: number of INDIRECT packets at the beginning of @dw
- * @ndw: dwords of all packets
- * @dw: packets for the kernel's ring
  */
 struct vgpu_job {
+	/** @base: the scheduler's part of the job */
 	struct vgpu_sdma_job base;
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/** @vm: address space of the indirect buffers; not destroyed before the job is done */
 	struct vgpu_vm *vm;
+	/** @state: state of the job's context, referenced */
 	struct vgpu_ctx_state *state;
+	/** @hw_fence: memory for the fence on the engine's ring; NULL once it is used */
 	struct vgpu_sdma_fence *hw_fence;
+	/** @slot: VMID that the job has claimed, or NULL */
 	struct vgpu_vmid_slot *slot;
+	/** @error: error that keeps the job from running, or 0 */
 	int error;
+	/** @num_ibs: number of INDIRECT packets at the beginning of @dw */
 	unsigned int num_ibs;
+	/** @ndw: dwords of all packets in @dw */
 	unsigned int ndw;
+	/** @dw: packets for the kernel's ring */
 	u32 dw[];
 };
 

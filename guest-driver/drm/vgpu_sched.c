@@ -2,14 +2,8 @@
 /*
  * Creates jobs of the render node, and submits them to the ring of an engine.
  *
- * The engines' schedulers (hw/sdma/vgpu_sdma_sched.c) run the jobs. job_submit() writes a job into
- * the kernel's ring of the engine: INDIRECT packets with the job's VMID, then the user fence.
- *
- * All address spaces of the render node share two VMIDs. job_prepare() claims a VMID before the job
- * is submitted. A VMID passes to another address space only while no engine has a job of the VMID.
- *
- * The fence of a job signals only after job_prepare() and job_run(). So these two functions neither
- * allocate memory nor take a reservation, because that could wait for the same fence.
+ * job_prepare() and job_run() must neither allocate memory nor take a reservation. Either could
+ * wait for the job's fence, which signals only after both functions have run.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -71,13 +65,11 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take a VMID away from an address space. The candidates are the VMIDs that are not reserved
- * (vgpu_vm.vmid_reserved). If all VMIDs are reserved, all of them are candidates. The caller holds
- * vmid_lock. Returns:
+ * Take a VMID away from an address space; a reserved VMID (vgpu_vm.vmid_reserved) only if all VMIDs
+ * are reserved. The caller holds vmid_lock. Returns:
  *
- * - NULL if a candidate was idle: it has been taken
- * - NULL if no address space has a VMID
- * - a fence to wait for if all candidates are busy
+ * - NULL: a VMID was idle and has been taken, or no address space has a VMID
+ * - a fence to wait for: the VMIDs are busy
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -199,16 +191,15 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 }
 
 /*
- * Called when a job in the kernel's ring of an engine ends with @error, before the job's hardware
- * fence signals. The error is -ETIME if the engine failed in this job. @arg is the state of the
- * job's context. This function is not called by a struct dma_fence_cb of the fence: this structure
- * would be a member of the job, but drm_sched frees a job as soon as it sees the fence signalled,
- * even while callbacks of the fence still run.
+ * Called before the hardware fence of a job signals with @error. @arg is the state of the job's
+ * context. A struct dma_fence_cb in the job cannot replace this function: drm_sched may free the
+ * job while callbacks of the fence still run.
  */
 static void job_failed(void *arg, int error)
 {
 	struct vgpu_ctx_state *state = arg;
 
+	/* -ETIME: the engine failed in this job. */
 	if (error == -ETIME)
 		atomic_set(&state->guilty, 1);
 }
@@ -226,9 +217,9 @@ static int job_check(struct vgpu_job *job)
 }
 
 /*
- * Write the job into the ring. The drm_dev_enter() section keeps the ring from being freed: the
- * removal frees the ring only after drm_dev_unplug(), which waits for the section. The removal does
- * not otherwise wait for the scheduler's worker, which calls this function.
+ * Write the job into the ring. The section of drm_dev_enter() keeps the device's removal from
+ * freeing the ring. Nothing else makes the removal wait for the scheduler's worker, which calls
+ * job_submit().
  */
 static struct dma_fence *job_submit(struct vgpu_job *job)
 {
@@ -248,12 +239,9 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 }
 
 /*
- * Wait for earlier jobs that the address space has submitted to the engine of @job. job_run() calls
- * this function if an error occurs before @job is submitted. Then job_run() returns the error, and
- * drm_sched at once signals the finished fence of @job. A thread that waits only for this fence
- * takes it for the end of all earlier jobs, too, and frees their VMID and memory. So the earlier
- * jobs must have ended by then. This wait, in the scheduler's worker, does not deadlock, because
- * the hardware fences of earlier jobs signal without the worker.
+ * Wait for earlier jobs of the address space on this engine. When job_run() returns an error,
+ * drm_sched signals the finished fence of @job at once, and waiters then free memory that the
+ * earlier jobs use, too.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
@@ -280,6 +268,7 @@ static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 
 	ret = job_check(job);
 	fence = ret ? ERR_PTR(ret) : job_submit(job);
+	/* This wait in drm_sched's worker ends: hardware fences signal without the worker. */
 	if (IS_ERR(fence))
 		job_wait_earlier(job);
 	job_release_claim(job, IS_ERR(fence) ? NULL : fence);
@@ -336,8 +325,7 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	kref_get(&state->ref);
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Use the epoch of the context, not the epoch of @vm. VRAM may be lost after the caller has
-	 * checked the context's epoch. A CS of a newer context may then rebuild the page tables and
+	 * Use the context's epoch. After VRAM was lost, a newer context may rebuild page tables and
 	 * update the epoch of @vm (vgpu_vm_restore_tables()). With the updated epoch this job would
 	 * run although VRAM has lost the content that the job needs.
 	 */
@@ -439,12 +427,10 @@ void vgpu_sched_vm_gone(struct vgpu_vm *vm)
  * vgpu_sched_wait_vm() - wait until no job of an address space is on an engine
  * @vm: address space of the render node; the device has been unplugged
  *
- * A job reaches an engine only if job_submit() found the device not unplugged. Before that,
- * job_prepare() claimed the VMID for the job, so the fences of the VMID cover all such jobs. Jobs
- * that still wait for dependencies are not waited for.
+ * After the unplug, no further job can reach an engine.
  *
- * Context: takes sched.vmid_lock and sleeps, does not allocate: MMU notifiers and
- * reclaim may call it.
+ * Context: takes sched.vmid_lock and sleeps; does not allocate, so MMU notifiers and reclaim may
+ * call this function.
  */
 void vgpu_sched_wait_vm(struct vgpu_vm *vm)
 {
@@ -454,6 +440,7 @@ void vgpu_sched_wait_vm(struct vgpu_vm *vm)
 	do {
 		busy = NULL;
 		mutex_lock(&sched->vmid_lock);
+		/* job_prepare() claims the VMID before job_submit(), so no job is missed. */
 		if (vm->vmid)
 			busy = slot_busy(&sched->vmid[vm->vmid - 1]);
 		dma_fence_get(busy);
@@ -483,14 +470,12 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
 }
 
 /**
- * vgpu_sched_release() - wait until all jobs of a device are freed
+ * vgpu_sched_release() - wait until drm_sched has finished with all jobs of a device
  * @drm: device whose last reference has been dropped
  * @arg: unused
  *
- * All fences of the jobs have signalled, but the scheduler may still be in use. A worker of
- * drm_sched may be about to free one of the jobs, so wait until no job is left. A callback of a
- * fence that a job waited for (drm_sched_entity_wakeup()) may be about to wake the scheduler, so
- * also wait for an RCU grace period.
+ * Waits until every job is freed, and then for an RCU grace period, because the fence callback
+ * drm_sched_entity_wakeup() may still run.
  */
 void vgpu_sched_release(struct drm_device *drm, void *arg)
 {

@@ -22,35 +22,43 @@ struct vgpu_vm;
 
 /**
  * struct vgpu_vmid_slot - a VMID of the render node
- * @vm: address space that has the VMID, or NULL
- * @used: for each engine, the fence of the last job in the VMID, or NULL
- * @claim: for each engine, the finished fence of a job that is about to be submitted, or NULL
- * @wanted: true if a job of another address space waits until the VMID is idle; then new jobs
- *          of @vm also wait
  */
 struct vgpu_vmid_slot {
+	/** @vm: address space that has the VMID, or NULL */
 	struct vgpu_vm *vm;
+	/** @used: for each engine, the hardware fence of the last job in the VMID, or NULL */
 	struct dma_fence *used[VGPU_NUM_SDMA];
+	/** @claim: for each engine, finished fence of a job that will be submitted next, or NULL */
 	struct dma_fence *claim[VGPU_NUM_SDMA];
+	/**
+	 * @wanted: true if a job of another address space waits until the VMID is idle; then new
+	 * jobs of @vm also wait
+	 */
 	bool wanted;
 };
 
 /**
  * struct vgpu_sched - VMIDs and jobs of a device's render node
- * @vmid_lock: protects @vmid and @next_vmid. Fences depend on this lock, so its holders do not
- *             allocate
- * @vmid: owner and jobs of each VMID
- * @files: struct vgpu_file with an address space, by PASID; the xarray's lock
- *         also protects vgpu_file.fault, and is taken in hard interrupt context
- * @next_vmid: index at which the search for a VMID to take starts
- * @jobs: number of jobs that are not freed; vgpu_job_destroy() calls wake_up_var() on @jobs when
- *        the number becomes zero
  */
 struct vgpu_sched {
-	struct mutex vmid_lock;	/* protects vmid and next_vmid */
+	/**
+	 * @vmid_lock: protects @vmid and @next_vmid. Fences depend on this lock, so its holders do
+	 * not allocate.
+	 */
+	struct mutex vmid_lock;
+	/** @vmid: owner and jobs of each VMID */
 	struct vgpu_vmid_slot vmid[VGPU_NUM_GFX_VMIDS];
+	/** @next_vmid: index at which the search for a VMID to take starts */
 	unsigned int next_vmid;
+	/**
+	 * @files: struct vgpu_file with an address space, by PASID. The xarray's lock also
+	 * protects vgpu_file.fault, and is taken in hard interrupt context.
+	 */
 	struct xarray files;
+	/**
+	 * @jobs: number of jobs that are not freed. vgpu_job_destroy() calls wake_up_var() on @jobs
+	 * when the number becomes zero.
+	 */
 	atomic_t jobs;
 };
 

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes the state of the hardware at a failure (rings, fault registers, page tables around
- * the faults) as text for the kernel's devcoredump, which shows it in
- * /sys/class/devcoredump.
- *
- * The text is written into preallocated memory, as the recovery may not allocate; a
- * separate work item hands a copy of it to devcoredump. A failure makes no dump while that
- * work item is pending, or while user space has not read an earlier dump. Content written
- * by user space (rings of user queues, BOs) is left out.
+ * Writes the state of the hardware at a failure as text for the kernel's devcoredump
+ * (/sys/class/devcoredump). Content that user space wrote (rings of user queues, BOs) is left
+ * out.
  */
 #include <linux/devcoredump.h>
 #include <linux/slab.h>
@@ -192,9 +187,9 @@ static void dump_gart(struct vgpu_device *vdev, u64 va)
 }
 
 /*
- * In each level of the page tables, dump the entry that translates @va and the entries around
- * it. Stop where the walk ends. The page tables may be changed or freed concurrently, so the
- * entries may be wrong; the reads stay within VRAM.
+ * In each level of the page tables, dump the entry for @va and the neighbouring entries. Page
+ * tables may be changed or freed meanwhile. Then the entries are wrong, but the reads stay within
+ * VRAM.
  */
 static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 {
@@ -298,7 +293,11 @@ static void dump_work(struct work_struct *work)
 
 	if (copy) {
 		memcpy(copy, d->text, d->len);
-		/* devcoredump owns the copy from here on and frees it. */
+		/*
+		 * devcoredump owns the copy from here on, and frees the copy at once while an
+		 * earlier dump of the device exists. A dump exists until user space writes to the
+		 * dump's `data` file, at most 5 minutes.
+		 */
 		dev_coredumpv(d->dev, copy, d->len, GFP_KERNEL);
 	}
 	clear_bit_unlock(0, &d->busy);

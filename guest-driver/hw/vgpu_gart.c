@@ -1,29 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GART: the flat page table of VMID 0, in the reserved part of VRAM, with one entry for each
- * page of the GART's address range. Unbound entries are invalid, so a stray access raises a
- * fault and does not reach memory.
+ * GART: the flat page table of VMID 0, in the reserved part of VRAM. Unbound entries are invalid.
  *
- * The table needs no lock, because each entry has one owner, which alone chooses the entry's
- * value. The GTT manager gives pages to its callers, and each caller owns the entries of its
- * pages. hw/ owns all other entries. The shadow is a copy of the intended table in system
- * memory. A change of an entry outside of the windows (see below) is written to the shadow
- * before the table, since vgpu_gart_restore() may copy the shadow to the table concurrently.
- *
- * DOC: transfer windows
- *
- * The first entries are divided into windows, one for each SDMA engine with a ring of the
- * kernel. Through the window of its engine, a job accesses memory that has no address in the
- * GART. The packets of the job do these steps:
- *
- * 1. Write the window's entries that the job needs (vgpu_gart_emit_bind()).
- * 2. Let the hub invalidate the window (vgpu_gart_emit_flush_tlb()).
- * 3. Use the window.
- *
- * The engine runs its jobs one after the other, so the next job's entries are written after
- * this job's last access, and no job waits for a free window. A reset of the device makes the
- * entries of the windows invalid (vgpu_gart_close_windows()). If a job runs again after a reset,
- * or if the CPU executes the job's packets, step 1 is done again.
+ * The table needs no lock, because only the owner of an entry changes the entry: the user to whom
+ * the GTT manager gave the entry, or hw/ for all other entries.
  */
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -72,14 +52,12 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gart_pages() - get the number of GART pages in front of the reserved pages
+ * vgpu_gart_pages() - get the number of GART pages that are not reserved
  * @vdev: device
  *
  * Context: any.
  *
- * Return: number of pages, counted from page 0. First come the transfer windows, then the pages
- * that the GTT manager may use. vgpu_gart_bind_reserved() takes the reserved pages from the end
- * of the GART.
+ * Return: number of pages: first the transfer windows, then the pages that the GTT manager may use.
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {
@@ -109,6 +87,10 @@ void vgpu_gart_fini(struct vgpu_device *vdev)
 	to_hw_state(vdev)->gart.shadow = NULL;
 }
 
+/*
+ * Change an entry: the shadow first, then the table, because vgpu_gart_rewrite() may copy the
+ * shadow to the table concurrently.
+ */
 static void gart_write(struct vgpu_gart *gart, u64 page, u64 pte)
 {
 	WRITE_ONCE(gart->shadow[page], pte);
@@ -195,13 +177,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
  * vgpu_gart_try_flush() - as vgpu_gart_flush(), but without waiting for a recovery
  * @vdev: device
  *
- * For the recovery's worker, which must not wait for a recovery.
- *
  * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
  * worker.
  *
  * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no invalidation engine becomes
- * free. If this happens in a recovery of the GART, the recovery then resets the device.
+ * free.
  */
 int vgpu_gart_try_flush(struct vgpu_device *vdev)
 {
@@ -214,15 +194,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  * vgpu_gart_rewrite() - write the table from its shadow, except the windows
  * @vdev: device
  *
- * Does not log that entries differ. A system sleep may lose VRAM, where the table is, so after
- * a sleep a difference is no error. In other cases call vgpu_gart_restore(), which logs.
- * Entries may be bound and unbound concurrently. The caller flushes afterwards, by
- * vgpu_gart_flush() or vgpu_gart_try_flush(), so that the device uses the table.
+ * The caller flushes the TLB afterwards. Entries may be bound and unbound concurrently.
  *
  * Context: sleeps.
  *
- * Return: the number of entries that differed from the shadow; an entry that is
- * being changed may be counted.
+ * Return: number of entries that differed from the shadow; an entry that is being changed may be
+ * counted.
  */
 u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 {
@@ -250,13 +227,12 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
  * vgpu_gart_restore() - write the table from its shadow, and log wrong entries
  * @vdev: device
  *
- * As vgpu_gart_rewrite(), but logs the number of wrong entries and adds it to
- * VGPU_STAT_GART_WRONG. Used after a reset, which may have lost VRAM, and after a fault of
- * VMID 0.
+ * Calls vgpu_gart_rewrite(), and adds the number of wrong entries to VGPU_STAT_GART_WRONG. Used
+ * after a reset and after a fault of VMID 0. The caller flushes the TLB afterwards.
  *
  * Context: sleeps.
  *
- * Return: the number of entries that differed from the shadow.
+ * Return: number of entries that differed from the shadow.
  */
 u64 vgpu_gart_restore(struct vgpu_device *vdev)
 {
@@ -270,13 +246,12 @@ u64 vgpu_gart_restore(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
 
 /**
- * vgpu_gart_bind_reserved() - bind memory to entries that are reserved for it
+ * vgpu_gart_bind_reserved() - reserve entries, and point them at memory
  * @vdev: device; its GTT manager (in mm/) has not been initialised
  * @addr: bus address of the memory, page aligned
  * @bytes: length, whole pages
  *
- * The function reserves the last entries that the GTT manager could use, so vgpu_gart_pages()
- * decreases.
+ * Takes the last entries that are not reserved, so vgpu_gart_pages() decreases.
  *
  * Return: the MC address of the memory.
  */
@@ -314,14 +289,13 @@ void vgpu_gart_close_windows(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
 
 /**
- * vgpu_gart_note() - copy an entry of a window to the shadow (vgpu_gart.shadow)
+ * vgpu_gart_note() - store an entry of a transfer window in vgpu_gart.shadow
  * @vdev: device
- * @entry: address of the entry, in the CPU mapping of VRAM
+ * @entry: address of the entry, in the CPU mapping of VRAM; ignored outside of the windows
  * @pte: the entry
  *
- * Called for each page-table entry in the packets of a job that the CPU executes in place of an
- * engine. The CPU translates the addresses in later packets of the job through the shadow, since a
- * reset may meanwhile destroy the table in VRAM. Entries outside of the windows are ignored.
+ * Called while the CPU executes a job. The CPU translates addresses through the shadow, because a
+ * reset may destroy the table in VRAM.
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
@@ -343,28 +317,25 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. In a WRITE
- * packet, a run of n pages takes 2 * n dwords. A PTEPDE packet takes SDMA_PTEPDE_DWORDS, and one
- * more WRITE header if it splits a WRITE packet in two. From GART_RUN_MIN pages on, this is never
- * more than 2 * n.
+ * Minimum number of contiguous pages for which a PTEPDE packet is emitted. In a WRITE packet, a
+ * page takes 2 dwords. From GART_RUN_MIN pages on, a PTEPDE packet takes no more, even with the
+ * header of another WRITE packet behind it.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 
 /**
- * vgpu_gart_emit_bind() - emit packets that point entries of a window at system
- * memory
+ * vgpu_gart_emit_bind() - emit packets that point entries of a window at system memory
  * @vdev: device
- * @dw: where to write the packets
- * @room: dwords free at @dw; 4 + 2 * @npages are always enough
+ * @dw: buffer for the packets
+ * @room: dwords free at @dw; 4 + 2 * @npages are enough
  * @page: first entry
- * @npages: number of entries to bind
+ * @npages: number of entries
  * @addrs: bus address of each page, page aligned
  * @bound: receives the number of entries that fitted into @room
  *
- * The caller next emits the packets of vgpu_gart_emit_flush_tlb(). Packets of the job after these
- * use the new entries.
+ * The caller next emits vgpu_gart_emit_flush_tlb().
  *
- * Return: the number of dwords written.
+ * Return: number of dwords written.
  */
 unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 				 unsigned int room, u64 page, u64 npages,
@@ -375,6 +346,10 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 	u32 *data = NULL;	/* WRITE packet to which entries are appended, or NULL */
 	u64 i, n;
 
+	/*
+	 * The engine executes jobs in order, so an earlier job does not use the window any more
+	 * when these packets run.
+	 */
 	for (i = 0; i < npages; i += n) {
 		u64 mc = table + (page + i) * sizeof(u64);
 		u64 pte = gart_pte(addrs[i]);
@@ -423,10 +398,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
  * @engine: engine of the job, 0 to VGPU_NUM_SDMA - 1
  * @dw: buffer for VGPU_GART_FLUSH_TLB_DWORDS dwords
  *
- * Earlier packets of the job have written entries of a transfer window (vgpu_gart_emit_bind()).
- * Later packets of the job translate through these entries.
+ * In a job, these packets stand between those of vgpu_gart_emit_bind() and the first access
+ * through the bound entries.
  *
- * Return: the number of dwords written.
+ * Return: number of dwords written.
  */
 unsigned int vgpu_gart_emit_flush_tlb(unsigned int engine, u32 *dw)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sets up the two VM hubs: apertures of VMID 0, contexts of the processes, fault behaviour,
- * PASIDs, ranges of the invalidation engines. Specification: docs/hardware.md and
- * include/vgpu/gmc.h.
+ * Sets up the two VM hubs: apertures, contexts, faults, PASIDs, ranges of the invalidation
+ * engines. Specification: docs/hardware.md and include/vgpu/gmc.h.
  *
  * Both hubs always get the same values, so an address means the same for every engine.
  */
@@ -92,6 +91,7 @@ static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 		  fb_first >> 18);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_HIGH_ADDR,
 		  fb_last >> 18);
+	/* Accesses in the aperture that hit no VRAM go to the default page. */
 	hub_wreg64(vdev, hub, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB,
 		   scratch >> VGPU_PAGE_SHIFT);
 
@@ -222,8 +222,7 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
  * vgpu_gmc_start() - write the registers of both hubs
  * @vdev: device; vgpu_gmc_init() has initialised its state
  *
- * Called at bring-up and after a reset. After a reset the contexts get the page
- * tables and PASIDs that they had before.
+ * After a reset, VMIDs get the page tables and PASIDs that they had before.
  *
  * Context: bring-up, or io_lock held for writing.
  *
@@ -271,8 +270,8 @@ void vgpu_gmc_clear_fault(struct vgpu_device *vdev)
  * vgpu_gmc_init() - initialise both hubs
  * @vdev: device; vram_size is set
  *
- * Reads the MC address of VRAM. Places the GART's table in the reserved part of VRAM, and clears
- * the table and the page behind the table, which is the system aperture's default page.
+ * Reads the MC address of VRAM. Clears the GART's table and the default page of the system
+ * aperture, both in the reserved part of VRAM.
  *
  * Return: 0, -ENODEV if registers are inconsistent or the hubs do not work, -ENOMEM.
  */
@@ -381,8 +380,8 @@ static void gmc_set_root(struct vgpu_device *vdev, unsigned int vmid, u64 pde)
  *
  * Flushes the VMID's translations.
  *
- * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
- * device takes: see vgpu_gmc_flush_tlb().
+ * Context: sleeps; not in the recovery's worker, and not with a lock that a reset of the device
+ * takes (see vgpu_gmc_flush_tlb()).
  */
 void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 			  u64 root_vram_offset)
@@ -400,10 +399,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
  * @vdev: device
  * @vmid: 1 to 15; no queue uses it any more
  *
- * Flushes the VMID's translations, so that the caller may free the tables afterwards.
+ * Flushes the VMID's translations. The caller may free the tables afterwards.
  *
- * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
- * device takes: see vgpu_gmc_flush_tlb().
+ * Context: sleeps; not in the recovery's worker, and not with a lock that a reset of the device
+ * takes (see vgpu_gmc_flush_tlb()).
  */
 void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
 {

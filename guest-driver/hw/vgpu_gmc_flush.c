@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TLB invalidation by the CPU. Specification: docs/hardware.md, "TLB and invalidation", and
- * include/vgpu/gmc.h. Entry points: vgpu_gmc_flush_tlb(); vgpu_gmc_invalidate() inside hw/.
+ * include/vgpu/gmc.h.
  *
- * Each request takes an invalidation engine of its own, with the same number on both hubs. So
- * concurrent flushes do not wait for each other, unless all invalidation engines are taken. If a
- * hub does not acknowledge, the device is reset, which empties its TLBs. vgpu_gmc_flush_tlb()
- * waits for the reset, since its caller may be about to free memory that stale translations may
- * reach. The invalidation engine of the failed request is not free again until the reset.
+ * Each request takes a free invalidation engine, with the same number on both hubs. So flushes run
+ * concurrently.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -92,8 +89,8 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
  * @vdev: device
  * @vmid_mask: bitmap of the VMIDs
  *
- * Context: sleeps. The caller is between vgpu_io_begin() and vgpu_io_end(), or holds io_lock
- * for writing, or is part of the bring-up.
+ * Context: sleeps. Called between vgpu_io_begin() and vgpu_io_end(), with io_lock held for
+ * writing, or at bring-up.
  *
  * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no invalidation engine becomes
  * free.
@@ -110,6 +107,7 @@ int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
 		ret = -ETIMEDOUT;
 	} else {
 		ret = inv_request(vdev, engine, vmid_mask);
+		/* After a timeout, the invalidation engine stays taken until a device reset. */
 		if (!ret)
 			inv_give(hw, engine);
 	}
@@ -137,12 +135,10 @@ void vgpu_gmc_reset_begin(struct vgpu_device *vdev)
 
 /**
  * vgpu_gmc_reset_end() - wake the flushes that wait for a reset
- * @vdev: device; its TLBs are empty or its engines have stopped, so no engine uses an old
- *        translation any more
- * @works: true: the device was reset; false: the device was given up, and flushes do not
- *         request a reset any more
+ * @vdev: device; no engine uses an old translation any more
+ * @works: true: the device was reset; false: the device was given up, so later flushes fail
  *
- * Context: with @works, io_lock is held for writing, so that no flush is in flight.
+ * Context: if @works is true, io_lock is held for writing, so that no flush is in flight.
  */
 void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 {
@@ -158,10 +154,8 @@ void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 
 /*
- * Called if a hub did not acknowledge an invalidation, or no invalidation engine became free.
- * @epoch is the value of inv_epoch before the invalidation. Request one reset for all callers,
- * and wait for this reset. The wait cannot deadlock, because callers of vgpu_gmc_flush_tlb()
- * hold no lock that the recovery takes. Returns -ETIMEDOUT if no recovery will run.
+ * Request one reset of the device for all flushes that failed, and wait for this reset. @epoch is
+ * the value of inv_epoch before the invalidation. Returns 0, or -ETIMEDOUT if no recovery will run.
  */
 static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 {
@@ -173,8 +167,13 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 		hw->inv_hung = vgpu_hw_recover(vdev, VGPU_RECOVER_DEVICE);
 	comes = hw->inv_hung || hw->inv_epoch != epoch;
 	spin_unlock(&hw->inv_lock);
+	/* No recovery is accepted before vgpu_reset_start() and after vgpu_reset_stop(). */
 	if (!comes)
 		return -ETIMEDOUT;
+	/*
+	 * This wait cannot deadlock, because no caller holds a lock that the reset takes:
+	 * vgpu_sdma_ring.end_lock, vgpu_sdma_ring.rlc_lock, vgpu_cp.lock.
+	 */
 	wait_event(hw->inv_wait, READ_ONCE(hw->inv_epoch) != epoch);
 	return 0;
 }
@@ -183,8 +182,6 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
  * vgpu_gmc_try_flush() - flush the TLB without waiting for a recovery
  * @vdev: device
  * @vmid_mask: bitmap of the VMIDs
- *
- * For the recovery's worker, which must not wait for a recovery.
  *
  * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
  * worker.
@@ -208,21 +205,14 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * @vdev: device
  * @vmid_mask: bitmap of the VMIDs
  *
- * When the function returns 0, no access that used an old translation is in flight. If the
- * device does not acknowledge, the function requests a recovery. If the request is accepted, the
- * function waits until the recovery has reset the device or given it up.
+ * If the invalidation times out, the call waits for a reset of the device.
  *
- * Context: sleeps; takes io_lock. May be called in MMU notifiers and reclaim, but neither in the
- * recovery's worker nor while the caller holds a lock that a reset of the device takes:
- * vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
+ * Context: sleeps; takes io_lock. Allowed in MMU notifiers and reclaim, not in the recovery's
+ * worker, not with a lock that a reset takes (see inv_await_reset()).
  *
  * Return:
- * * 0: the device acknowledged, or a recovery has reset it or given it up during this call
- * * -ETIMEDOUT: the device does not acknowledge, and no recovery is accepted, because the
- *   device is being started, suspended, resumed, removed or shut down (before vgpu_reset_start() or
- *   after vgpu_reset_stop()). The failure is logged
- * * -ETIMEDOUT at once: the device had been given up before this call. Its engines have stopped, so
- *   none uses a stale translation
+ * * 0: no access uses an old translation any more
+ * * -ETIMEDOUT: no recovery is accepted after a timeout, or the device was given up before
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {
@@ -230,6 +220,7 @@ int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 	unsigned int epoch;
 	int ret;
 
+	/* The engines have stopped for good, so no engine uses an old translation. */
 	if (READ_ONCE(hw->inv_given_up))
 		return -ETIMEDOUT;
 	vgpu_io_begin(vdev);

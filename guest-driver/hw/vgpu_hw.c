@@ -99,12 +99,12 @@ bool vgpu_hw_present(struct vgpu_device *vdev)
 /**
  * vgpu_hw_init() - map and start the hardware
  * @vdev: device; its PCI function is enabled
- * @recover: called when an engine, the GART or the device needs a recovery
+ * @recover: requests a recovery of an engine, the GART or the device
  *
  * On success VMID 0, interrupts and the kernel's SDMA rings work.
  *
- * Return: 0 or a negative errno; -ENODEV if the device is not QEMU's device model, or is a version
- * of the model that the driver does not support.
+ * Return: 0 or a negative errno, for instance -ENODEV if the device is not a supported version of
+ * QEMU's device model.
  */
 int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 {

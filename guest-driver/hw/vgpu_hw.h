@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hw/: registers, rings, interrupts, GART table. This folder drives the chip; reset/
- * decides what is recovered. This header has the state that other folders may read, and the
- * functions that start and stop the hardware. Each block has its own header. Functions
- * are documented where they are defined.
+ * The state of hw/ that other folders may read, and the functions that start and stop the
+ * hardware. Each block of the hardware has its own header in hw/. Functions are documented where
+ * they are defined.
  */
 #ifndef VGPU_HW_H
 #define VGPU_HW_H
@@ -22,33 +21,35 @@ struct vgpu_device;
  * struct vgpu_hw - hardware state that other folders may read
  *
  * vgpu_hw_init() sets all members except @vram_epoch. Reading a member needs no lock.
- *
- * @vram: CPU mapping of the whole BAR 0, write-combined
- * @vram_base: bus address of BAR 0
- * @doorbell_base: bus address of BAR 2
- * @remap_base: bus address of the page of BAR 5 that has the HDP flush registers and
- *              nothing else
- * @vram_size: bytes of VRAM, including the reserved part
- * @vram_reserved: bytes at the end of VRAM that hw/ uses
- * @xgmi: the device's place in its hive
- * @fb_base: MC address of VRAM offset 0
- * @fb_offset: number to add to a VRAM offset to get the address in a page-table entry;
- *             includes the offset of this node's VRAM in the hive
- * @sched: schedulers of the kernel's rings; an array of pointers, because
- *         drm_sched_entity_init() expects one
- * @vram_epoch: number of losses of VRAM; vgpu_hw_reset() increments it
  */
 struct vgpu_hw {
+	/** @vram: CPU mapping of the whole BAR 0, write-combined */
 	void __iomem *vram;
+	/** @vram_base: bus address of BAR 0 */
 	resource_size_t vram_base;
+	/** @doorbell_base: bus address of BAR 2 */
 	resource_size_t doorbell_base;
+	/** @remap_base: bus address of the page of BAR 5 that has only the HDP flush registers */
 	resource_size_t remap_base;
+	/** @vram_size: bytes of VRAM, including the reserved part */
 	u64 vram_size;
+	/** @vram_reserved: bytes at the end of VRAM that hw/ uses */
 	u64 vram_reserved;
+	/** @xgmi: the device's place in its hive */
 	struct vgpu_xgmi xgmi;
+	/** @fb_base: MC address of VRAM offset 0 */
 	u64 fb_base;
+	/**
+	 * @fb_offset: number to add to a VRAM offset to get the address in a page-table entry;
+	 * includes the offset of this device's VRAM in the hive
+	 */
 	u64 fb_offset;
+	/**
+	 * @sched: schedulers of the kernel's rings; an array of pointers, because
+	 * drm_sched_entity_init() expects one
+	 */
 	struct drm_gpu_scheduler *sched[VGPU_NUM_SDMA];
+	/** @vram_epoch: number of losses of VRAM; vgpu_hw_reset() increments it */
 	atomic_t vram_epoch;
 };
 

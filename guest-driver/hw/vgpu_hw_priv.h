@@ -45,9 +45,8 @@
 
 /*
  * Bytes at the end of VRAM that hw/ uses: the GART's table, the default page of the system
- * aperture (for accesses in the aperture that hit no VRAM), and the words at
- * VGPU_VRAM_MAGIC_AT(). The size is a multiple of 2 MiB, so that the rest of VRAM, for mm/,
- * is a multiple of 2 MiB.
+ * aperture, and the words at VGPU_VRAM_MAGIC_AT(). A multiple of 2 MiB, because the rest of VRAM,
+ * for mm/, must be one too.
  */
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
@@ -108,26 +107,28 @@ struct vgpu_iv_slot {
 
 /**
  * struct vgpu_ih - interrupt ring 0
- * @lock: protects @slots; taken in hard interrupt context
- * @poll_lock: held from vgpu_ih_hold() to vgpu_ih_release(); vgpu_ih_poll() calls both
- * @slots: handlers; a slot is free if its fn is NULL
- * @ring: memory of the ring, coherent
- * @wptr_wb: memory to which the device writes its write pointer
- * @ring_dma: bus address of @ring
- * @wb_dma: bus address of @wptr_wb
- * @rptr: byte offset of the next entry to read; changed by vgpu_ih_service(), and by
- *        vgpu_ih_start() while the interrupt handler does not run
- * @irq: Linux interrupt number; 0 if no interrupt is requested
  */
 struct vgpu_ih {
-	spinlock_t lock;	/* protects slots */
-	struct mutex poll_lock;	/* serialises vgpu_ih_poll() */
+	/** @lock: protects @slots; taken in hard interrupt context */
+	spinlock_t lock;
+	/** @poll_lock: held from vgpu_ih_hold() to vgpu_ih_release(); serialises vgpu_ih_poll() */
+	struct mutex poll_lock;
+	/** @slots: handlers; a slot is free if its fn is NULL */
 	struct vgpu_iv_slot slots[VGPU_MAX_IV_HANDLERS];
+	/** @ring: memory of the ring, coherent */
 	__le32 *ring;
+	/** @wptr_wb: memory to which the device writes the ring's write pointer */
 	__le32 *wptr_wb;
+	/** @ring_dma: bus address of @ring */
 	dma_addr_t ring_dma;
+	/** @wb_dma: bus address of @wptr_wb */
 	dma_addr_t wb_dma;
+	/**
+	 * @rptr: byte offset of the next entry to read; changed by vgpu_ih_service(), and by
+	 * vgpu_ih_start() while the interrupt handler does not run
+	 */
 	u32 rptr;
+	/** @irq: Linux interrupt number; 0 if no interrupt is requested */
 	int irq;
 };
 
@@ -136,45 +137,44 @@ struct vgpu_ih {
  *
  * The table has three parts, in this order: entries of the transfer windows, which jobs write;
  * entries for mm/; and entries that map memory of hw/, for instance the kernel's rings.
- *
- * @start: MC address of the first page
- * @pages: number of entries in the first two parts
- * @total: number of entries in all parts
- * @windows: number of entries in the first part
- * @table_vram: offset of the table in VRAM
- * @table: CPU mapping of the table
- * @shadow: intended content of the table, in system memory. An engine that writes an entry of a
- *          window does not change @shadow. If the CPU executes a job in place of an engine, the
- *          CPU stores the job's entries of the window in @shadow, too
  */
 struct vgpu_gart {
+	/** @start: MC address of the GART's first page */
 	u64 start;
+	/** @pages: number of entries in the first two parts of the table */
 	u64 pages;
+	/** @total: number of entries in the whole table */
 	u64 total;
+	/** @windows: number of entries of the transfer windows */
 	u64 windows;
+	/** @table_vram: byte offset of the table in VRAM */
 	u64 table_vram;
+	/** @table: CPU mapping of the table */
 	__le64 __iomem *table;
+	/**
+	 * @shadow: Intended content of the table, in system memory. Entries that a job writes to a
+	 * transfer window are stored here only if the CPU executes the job (vgpu_gart_note()).
+	 */
 	u64 *shadow;
 };
 
 /**
  * struct vgpu_dump - the next dump of the device (vgpu_devcoredump.c)
- * @lock: protects @fault; taken in hard interrupt context
- * @fault: entries of the last faults in the MM hub: [0] a fault of VMID 0, [1] a fault of
- *         another VMID
- * @work: work item that hands a copy of @text to devcoredump
- * @dev: device that is dumped
- * @busy: bit 0 is set from the start of a dump until @work has copied @text
- * @text: buffer of the dump
- * @len: bytes in @text
  */
 struct vgpu_dump {
-	spinlock_t lock;	/* protects fault */
+	/** @lock: protects @fault; taken in hard interrupt context */
+	spinlock_t lock;
+	/** @fault: last faults in the MM hub: [0] of VMID 0, [1] of another VMID */
 	struct vgpu_iv_entry fault[2];
+	/** @work: work item that hands a copy of @text to devcoredump */
 	struct work_struct work;
+	/** @dev: device that is dumped */
 	struct device *dev;
+	/** @busy: bit 0 is set from the start of a dump until @work has copied @text */
 	unsigned long busy;
+	/** @text: buffer of the dump */
 	char *text;
+	/** @len: bytes in @text */
 	size_t len;
 };
 
@@ -183,77 +183,80 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
 
 /**
  * struct vgpu_hw_state - hardware state of a device, as hw/ uses it
- * @base: members that other folders may read; struct vgpu_device points to @base
- * @vdev: the device
- * @mmio: CPU mapping of BAR 5, registers
- * @doorbell: CPU mapping of BAR 2, doorbells
- * @default_page: page of zeros to which accesses with a no-retry fault are redirected
- * @default_page_dma: bus address of @default_page
- * @latch_lock: protects pairs of registers in which an access to one latches the other
- * @inv_free: bitmap of the invalidation engines in VGPU_INV_ENGINES that are free; atomic
- * @inv_wait: woken when an invalidation engine becomes free, and when @inv_epoch has
- *            changed
- * @inv_lock: protects @inv_epoch, @inv_hung and @inv_given_up
- * @inv_epoch: number of times that a reset emptied the TLBs, or that the engines were given
- *             up because the device could not be recovered
- * @inv_hung: a hub did not acknowledge, or the device is being reset, so @inv_epoch will
- *            change
- * @inv_given_up: the engines were given up: flushes fail without a wait and request no reset
- * @gart: page table of VMID 0
- * @ih: interrupt ring
- * @sdma: SDMA engines, with the kernel's rings
- * @cp: command processor, with the compute queues
- * @recover: function, passed to vgpu_hw_init(), that requests a recovery
- * @gart_cam: bitmap of the CAM slots of VMID 0 that wait for a recovery of the GART
- * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken in
- *             hard interrupt context
- * @gate: bitmap of reasons to block the kernel's jobs: while a bit is set, jobs wait at their
- *        end (vgpu_sdma_fault.c)
- * @fault_work: handles a fault that was latched without an interrupt entry
- *              (vgpu_sdma_fault_work())
- * @dump: devcoredump of the next failure
- * @io_lock: held for reading by users of the BARs that may sleep, for writing while the device
- *           is reset (vgpu_io.c). Innermost of the locks that sleep, except
- *           vgpu_ih.poll_lock, which the reset takes inside io_lock
- * @map_closed: the device is being reset, so fault handlers insert no pages of its BARs;
- *              written by the recovery's worker (vgpu_io.c)
- * @map_wait: woken when @map_closed is cleared
- * @vram_magic: content of the words at VGPU_VRAM_MAGIC_AT() unless VRAM was lost
- * @root_pde: root PDE of each VMID, or 0; written between vgpu_io_begin() and vgpu_io_end()
- *            by the code to which the VMID is assigned
- * @pasid: PASID of each VMID; the rules for writers of @root_pde hold here, too
- * @lost: the device does not answer; the flag is never cleared
  */
 struct vgpu_hw_state {
+	/** @base: members that other folders may read; vgpu_device.hw points to @base */
 	struct vgpu_hw base;
+	/** @vdev: the device */
 	struct vgpu_device *vdev;
+	/** @mmio: CPU mapping of BAR 5, registers */
 	void __iomem *mmio;
+	/** @doorbell: CPU mapping of BAR 2, doorbells */
 	void __iomem *doorbell;
+	/** @default_page: page of zeros to which accesses with a no-retry fault are redirected */
 	void *default_page;
+	/** @default_page_dma: bus address of @default_page */
 	dma_addr_t default_page_dma;
-	spinlock_t latch_lock;	/* protects latched register pairs */
+	/** @latch_lock: protects pairs of registers in which an access to one latches the other */
+	spinlock_t latch_lock;
+	/** @inv_free: bitmap of the free invalidation engines in VGPU_INV_ENGINES; atomic */
 	unsigned long inv_free;
+	/** @inv_wait: woken when an invalidation engine becomes free and when @inv_epoch changes */
 	wait_queue_head_t inv_wait;
-	spinlock_t inv_lock;	/* protects inv_epoch, inv_hung, inv_given_up */
+	/** @inv_lock: protects @inv_epoch, @inv_hung and @inv_given_up */
+	spinlock_t inv_lock;
+	/** @inv_epoch: number of resets that have ended, also without success */
 	unsigned int inv_epoch;
+	/** @inv_hung: a flush has requested a device reset, or a device reset is running */
 	bool inv_hung;
+	/** @inv_given_up: the device was given up: flushes fail without a wait, request no reset */
 	bool inv_given_up;
+	/** @gart: page table of VMID 0 */
 	struct vgpu_gart gart;
+	/** @ih: interrupt ring */
 	struct vgpu_ih ih;
+	/** @sdma: SDMA engines, with the kernel's rings */
 	struct vgpu_sdma_ring sdma[SDMA_NUM_ENGINES];
+	/** @cp: command processor, with the compute queues */
 	struct vgpu_cp cp;
+	/** @recover: function, passed to vgpu_hw_init(), that requests a recovery */
 	vgpu_recover_fn recover;
+	/** @gart_cam: bitmap of the CAM slots of VMID 0 that wait for a recovery of the GART */
 	atomic_t gart_cam;
-	spinlock_t gate_lock;	/* protects gate and VGPU_GATE_REG */
+	/**
+	 * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken
+	 * in hard interrupt context
+	 */
+	spinlock_t gate_lock;
+	/** @gate: bitmap of reasons why the kernel's jobs wait at their end (vgpu_sdma_fault.c) */
 	unsigned long gate;
+	/** @fault_work: handles a fault that was latched without an interrupt entry */
 	struct delayed_work fault_work;
+	/** @dump: devcoredump of the next failure */
 	struct vgpu_dump dump;
+	/**
+	 * @io_lock: Held for reading by users of the BARs that may sleep, for writing while the
+	 * device is reset (vgpu_io.c). Innermost of the locks that sleep, except that the reset
+	 * takes vgpu_ih.poll_lock inside io_lock.
+	 */
 	struct rw_semaphore io_lock;
+	/**
+	 * @map_closed: the device is being reset, so fault handlers insert no pages of the BARs;
+	 * written by the recovery's worker
+	 */
 	bool map_closed;
+	/** @map_wait: woken when @map_closed is cleared */
 	wait_queue_head_t map_wait;
+	/** @vram_magic: content of the words at VGPU_VRAM_MAGIC_AT() unless VRAM was lost */
 	u64 vram_magic[VGPU_VRAM_MAGIC_WORDS];
+	/**
+	 * @root_pde: root PDE of each VMID, or 0; written between vgpu_io_begin() and vgpu_io_end()
+	 * by the code to which the VMID is assigned
+	 */
 	u64 root_pde[VGPU_NUM_VMIDS];
+	/** @pasid: PASID of each VMID; written under the same rules as @root_pde */
 	u16 pasid[VGPU_NUM_VMIDS];
+	/** @lost: the device does not answer; never cleared */
 	bool lost;
 };
 

@@ -26,16 +26,11 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
 
 /**
  * vgpu_hw_restart() - reset the device and start all blocks but the engines
- * @vdev: device; engines are parked (vgpu_sdma_park())
+ * @vdev: device with parked engines; its BARs are closed (vgpu_io_map_close()) or user space is
+ *        frozen
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * As vgpu_hw_reset(), with two differences:
- *
- * * vgpu_hw_restart() counts neither the reset nor a loss of VRAM.
- * * vgpu_hw_restart() does not restore the GART's table, but only makes the entries of the transfer
- *   windows invalid. The caller writes the other entries (vgpu_gart_rewrite()) and flushes.
- *
- * The caller has removed the mappings of the BARs in user space, or user space is frozen.
+ * The caller next calls vgpu_gart_rewrite() and flushes the TLB.
  *
  * Context: sleeps; takes io_lock for writing.
  *
@@ -71,14 +66,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
 
 /**
  * vgpu_hw_reset() - reset the device and start it again, except its engines
- * @vdev: device; engines are parked (vgpu_sdma_park())
+ * @vdev: device with parked engines and closed BARs (vgpu_io_map_close())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * If the reset succeeds, all VMIDs have their page tables and PASIDs again, interrupts are
- * enabled, and the GART's table has been written from its shadow. Users of the BARs wait in
- * vgpu_io_begin() until the reset has ended.
+ * On success, all VMIDs have their page tables and PASIDs again.
  *
- * Context: sleeps; one caller at a time.
+ * Context: sleeps; takes io_lock; one caller at a time.
  *
  * Return: 0, or -ENODEV if the device does not come back.
  */

@@ -29,17 +29,15 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  * vgpu_hw_resume() - start the hardware again, except its engines
  * @vdev: device; its PCI configuration has been restored
  *
- * If the content of VRAM was lost, or another kernel has used VRAM (the kernel that loaded the
- * hibernation image), the function zeroes the VRAM below the GART's table. In every case the
- * function makes the entries of the transfer windows invalid, and writes the other entries of the
- * table again, from the table's shadow.
+ * Writes the GART's table from its shadow. If the content of VRAM was lost, zeroes the VRAM below
+ * the table.
  *
  * Return: 0, or -ENODEV if the device does not come back.
  */
 int vgpu_hw_resume(struct vgpu_device *vdev)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	bool lost;
+	bool lost;	/* also true if the kernel that loaded the hibernation image used VRAM */
 	int ret;
 
 	ret = vgpu_hw_restart(vdev, &lost);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints vgpu_hw:*, for jobs, flushes and CAM acknowledges that are sent to the
- * device, and for interrupts that the device raises. In the interrupt entry of a fault, the
- * fourth data dword is the fault's serial number, the same as in QEMU's trace and in svm/'s
- * tracepoints.
+ * Tracepoints vgpu_hw:*, for jobs, flushes and CAM acknowledges that are sent to the device, and
+ * for interrupts that the device raises.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_hw
@@ -16,7 +14,10 @@
 #include "hw/sdma/vgpu_sdma.h"
 #include "vgpu_ih.h"
 
-/* An entry was taken from the interrupt ring. */
+/*
+ * An entry was taken from the interrupt ring. If the entry reports a fault, data[3] is the fault's
+ * serial number, the same as in QEMU's trace and in svm/'s tracepoints.
+ */
 TRACE_EVENT(vgpu_ih_entry,
 	TP_PROTO(const struct vgpu_iv_entry *iv),
 	TP_ARGS(iv),

@@ -2,11 +2,6 @@
 /*
  * Interrupt handler block: ring 0, its MSI, and the retry CAM. Specification:
  * docs/hardware.md and include/vgpu/ih.h.
- *
- * The device writes entries and its write pointer to coherent memory. The MSI is raised
- * when the ring becomes non-empty, and again when the read pointer is written while
- * entries are left. So one pass up to the write pointer is enough: for an entry that arrives
- * after the handler has read the write pointer, the MSI is raised again.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -258,6 +253,10 @@ void vgpu_ih_service(struct vgpu_device *vdev)
 			ih_dispatch(vdev, &iv);
 			entries++;
 		}
+		/*
+		 * Write the read pointer. If more entries have arrived since the write pointer was
+		 * read, the device then raises the MSI again.
+		 */
 		vgpu_wdoorbell32(vdev, DOORBELL_IH << 1, ih->rptr);
 		if (unlikely(overflow))
 			ih_recover_overflow(vdev);

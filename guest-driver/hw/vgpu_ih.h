@@ -11,26 +11,26 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_iv_entry - a decoded interrupt vector
- * @timestamp: 48-bit GPU clock
- * @data: source data, whose layout depends on the source
- * @pasid: PASID of the process; 0 for work of the kernel
- * @client: IH_CLIENT_*
- * @source: IH_SRC_*
- * @ring: ring or queue within the client
- * @vmid: VMID; both hubs use the same numbers
- * @node: number of the die; always 0
- * @mm_hub: true if @vmid is of the MM hub, false if of the GFX hub
+ * struct vgpu_iv_entry - a decoded entry of the interrupt ring
  */
 struct vgpu_iv_entry {
+	/** @timestamp: GPU clock, 48 bits */
 	u64 timestamp;
+	/** @data: details of the interrupt, with a layout that depends on @source */
 	u32 data[4];
+	/** @pasid: PASID of the process; 0 for work of the kernel */
 	u16 pasid;
+	/** @client: IH_CLIENT_* */
 	u8 client;
+	/** @source: IH_SRC_* */
 	u8 source;
+	/** @ring: ring or queue within @client */
 	u8 ring;
+	/** @vmid: VMID; a VMID has the same page tables on both hubs */
 	u8 vmid;
+	/** @node: number of the die; always 0 */
 	u8 node;
+	/** @mm_hub: true if @vmid is a VMID of the MM hub, false if of the GFX hub */
 	bool mm_hub;
 };
 

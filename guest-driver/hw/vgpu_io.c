@@ -1,26 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keeps all accesses away from the BARs while the device is reset, because a device in
- * reset answers reads with ones and drops writes. Specification: docs/driver.md,
- * "Recovery".
- *
- * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end().
- * Accesses that cannot sleep, or that must be fast, do not wait for the reset. The recovery
- * prevents them or makes up for them:
- *
- *	interrupt handler		does not run (vgpu_ih_hold())
- *	doorbell of a kernel's ring	is rung again by vgpu_sdma_ring_unpark()
- *	load or unload of a user queue	writes no register (vgpu_cp.off, vgpu_sdma_ring.rlc_off)
- *	entry of the GART		is written again by vgpu_gart_rewrite(), from the shadow
- *	acknowledge of a CAM slot	is not needed: the reset frees all slots
- *	HDP flush			is not needed: the reset starts with one
- *
- * User space accesses a BAR through its mappings. A fault handler inserts pages of a BAR
- * between vgpu_io_map_begin() and vgpu_io_map_end(). The recovery does these steps:
- *
- * 1. Set a flag, so that later fault handlers insert no pages (vgpu_io_map_close()).
- * 2. Wait until handlers in flight have inserted their pages (vgpu_io_map_sync()).
- * 3. Unmap all pages.
+ * Keeps accesses away from the BARs while the device is reset, because a device in reset answers
+ * reads with ones and drops writes. The kernel waits in vgpu_io_begin(); mappings of user space
+ * are removed. Specification: docs/driver.md, "Recovery".
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -56,16 +38,27 @@ void vgpu_io_init(struct vgpu_hw_state *hw)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
 
+/*
+ * Accesses that cannot sleep or must be fast do not call vgpu_io_begin(). Why a reset does not
+ * break them:
+ *
+ * - interrupt handler: does not run during a reset (vgpu_ih_hold())
+ * - doorbell of a kernel ring: vgpu_sdma_ring_unpark() writes the doorbell again
+ * - load or unload of a user queue: writes no register (vgpu_cp.off, vgpu_sdma_ring.rlc_off)
+ * - entry of the GART: vgpu_gart_rewrite() writes the entry again
+ * - acknowledge of a CAM slot: not needed, because a reset frees all slots
+ * - HDP flush: not needed, because a reset starts with one
+ */
+
 /**
  * vgpu_io_begin() - start to access the BARs
  * @vdev: device
  *
- * The function waits while the device is being reset. No reset starts before vgpu_io_end().
+ * Waits while the device is being reset. No reset starts before vgpu_io_end().
  *
  * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. Until
- * vgpu_io_end(), the caller takes neither io_lock again nor another sleeping lock (such as a
- * mutex). The caller may wait for the value of a register and for a free invalidation engine, but
- * for nothing else.
+ * vgpu_io_end(), the caller takes no sleeping lock (not even io_lock again), and waits only for
+ * registers and invalidation engines.
  */
 void vgpu_io_begin(struct vgpu_device *vdev)
 {
@@ -114,9 +107,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg_sync);
  * vgpu_io_map_begin() - start to insert pages of a BAR into CPU page tables
  * @token: receives the token for vgpu_io_map_end()
  *
- * Context: fault handler. The caller next tests vgpu_io_map_is_closed(), that is, whether the
- * device is being reset. Whatever the result, the caller must call vgpu_io_map_end() at the end.
- * Before vgpu_io_map_end(), the caller waits for no fence, lock or engine.
+ * The caller next tests vgpu_io_map_is_closed(). Whatever the result, the caller must call
+ * vgpu_io_map_end() at the end. Before vgpu_io_map_end(), the caller waits for no fence, lock or
+ * engine.
+ *
+ * Context: fault handler.
  */
 void vgpu_io_map_begin(int *token)
 	__acquires(vgpu_io_map)
@@ -129,14 +124,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_begin);
  * vgpu_io_map_is_closed() - whether the device is being reset
  * @vdev: device
  *
- * If the result is false, the caller may insert the page before vgpu_io_map_end(). A recovery that
- * starts meanwhile waits for vgpu_io_map_end(), and then unmaps the page. If the result is true,
- * the caller inserts no page. After vgpu_io_map_end() it drops its own locks, calls
- * vgpu_io_map_wait() and returns the result of that call.
+ * Context: a fault handler, between vgpu_io_map_begin() and vgpu_io_map_end().
  *
- * Context: between vgpu_io_map_begin() and vgpu_io_map_end().
- *
- * Return: true if the device is being reset.
+ * Return:
+ * * false: the handler may insert pages before vgpu_io_map_end()
+ * * true: the handler inserts no page, and after vgpu_io_map_end() drops its own locks and returns
+ *   the result of vgpu_io_map_wait()
  */
 bool vgpu_io_map_is_closed(const struct vgpu_device *vdev)
 {
@@ -196,7 +189,7 @@ vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
  * @vdev: device
  *
  * The BARs stay closed until vgpu_io_map_open(). Handlers in flight may still insert pages
- * until vgpu_io_map_sync() returns.
+ * until vgpu_io_map_sync() returns. So the recovery unmaps pages only after that call.
  *
  * Context: the recovery's worker.
  */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * XGMI: the VRAM of all devices of a hive forms one contiguous address range, in which each
- * node has a segment. Addresses of this range are used in the aperture of VMID 0, and in
- * page-table entries for pages in VRAM. (If the link to a peer is down, entries for pages in the
- * peer's VRAM have bus addresses instead.) Specification: docs/hardware.md "Hives".
+ * XGMI: the VRAM of all devices of a hive forms one address range, in which each device (node) has
+ * a segment. VRAM addresses in the aperture of VMID 0 and in page-table entries are addresses in
+ * this range. Specification: docs/hardware.md "Hives".
  */
 #include <linux/bits.h>
 #include <kunit/static_stub.h>
@@ -103,10 +102,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
 /**
  * vgpu_xgmi_offset() - get the distance of a peer's VRAM from the device's own VRAM
  * @vdev: device
- * @peer: another device of its hive
+ * @peer: another device of the same hive
  *
- * Return: number to add to an offset in the peer's VRAM to get an offset from the first
- * byte of the device's own VRAM. A negative number is returned in two's complement.
+ * Return: bytes from the start of @vdev's VRAM to the start of @peer's VRAM, in the address
+ * range of the hive. A negative distance is in two's complement.
  */
 u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
 		     const struct vgpu_device *peer)

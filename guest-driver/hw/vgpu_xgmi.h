@@ -9,7 +9,7 @@ struct vgpu_device;
 
 /**
  * struct vgpu_xgmi - place of a device in its hive; constant after vgpu_xgmi_init()
- * @hive: number of the hive; 0 if the device is in no hive, in which case all members are 0
+ * @hive: number of the hive. If the device is in no hive, all members are 0
  * @segment: bytes per node in the hive's address range
  * @node: number of this device in the hive
  */

@@ -113,10 +113,11 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
  * vgpu_bo_set_placement() - translate a domain to vgpu_bo_state.placement
  * @bo: BO whose placement is set
  * @domain: AMDGPU_GEM_DOMAIN_*, as in struct vgpu_bo_params
- * @gart_addr: if true, memory in GTT must have a GART address, which VMID 0 uses
+ * @gart_addr: true if memory in GTT needs an address for VMID 0 (a GART address)
  *
- * An unknown domain results in an empty placement. The caller holds the reservation, or
- * no other thread has a reference to the BO.
+ * An unknown domain results in an empty placement.
+ *
+ * Context: reservation held, or no other thread has a reference to the BO.
  */
 void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 {
@@ -244,14 +245,12 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
  * @p: parameters
  * @out: receives the BO, with one reference
  *
- * After the fences of usage KERNEL in the BO's reservation have signalled, the memory reads as
- * zero if user space can map it (ttm_bo_type_device), or if it is VRAM and @p requests
- * VRAM_CLEARED. The function may evict other BOs.
+ * May evict other BOs. Memory of ttm_bo_type_device, and VRAM with VRAM_CLEARED, reads as zero
+ * after the BO's fences of usage KERNEL have signalled.
  *
  * Context: may sleep; no reservation is held, except that of @p->import.
  *
- * Return: 0; -EINVAL for an invalid size or domain; -ENOMEM if memory is used up or the BO can
- * never fit; -ERESTARTSYS if a signal interrupted a wait, which cannot happen for
+ * Return: 0; -EINVAL for an invalid size, alignment or domain; -ENOMEM; -ERESTARTSYS, except for
  * ttm_bo_type_kernel.
  */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
@@ -290,14 +289,12 @@ static int bo_bring(struct vgpu_bo *bo, bool interruptible)
 /**
  * vgpu_bo_validate() - move a BO to a domain
  * @bo: BO, reservation held
- * @domain: as in struct vgpu_bo_params
+ * @domain: as in struct vgpu_bo_params; GTT replaces VRAM if vgpu_dma_buf_vram_ok() forbids VRAM
  * @interruptible: signals may end the wait
  *
- * The move may be in flight on return: the BO has its content when the fences of usage KERNEL
- * have signalled. A BO that must not be in VRAM (vgpu_dma_buf_vram_ok()) moves to GTT instead.
+ * The move may go on after the return, until the fences of usage KERNEL have signalled.
  *
- * Return: 0, -EINVAL for an invalid domain or a BO that is pinned elsewhere, -ENOMEM,
- * -ERESTARTSYS.
+ * Return: 0; -EINVAL for an invalid domain or a BO that is pinned elsewhere; -ENOMEM; -ERESTARTSYS.
  */
 int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 {
@@ -311,10 +308,10 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 
 /**
  * vgpu_bo_validate_no_evict() - move a BO to VRAM if VRAM has free space
- * @bo: BO that should be in VRAM, but may be in GTT; reservation held
+ * @bo: BO, reservation held
  *
- * If VRAM has too little free space, the BO stays in GTT or moves to GTT. Evicts no other BO from
- * VRAM.
+ * Evicts no other BO from VRAM. If VRAM has too little free space, the BO stays in GTT or moves to
+ * GTT.
  *
  * Return: as vgpu_bo_validate(), interruptible.
  */
@@ -381,19 +378,18 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 	ttm_bo_move_to_lru_tail_unlocked(&bo->tbo);
 }
 
-/*
- * Limits of waits for VRAM in kernel allocations, in jiffies. BO_KERNEL_KEPT limits the wait
- * until the owners of other BOs allow the eviction of these BOs (vgpu_bo_owner_ops.evict_in).
- * BO_KERNEL_HELD limits the wait for BOs that other threads have reserved: these threads may
- * wait for a lock that the caller holds, so the wait must end.
- */
+/* Time after which a kernel allocation of VRAM no longer waits for free VRAM, in jiffies. */
 #define BO_KERNEL_KEPT	(3 * HZ)
+/*
+ * Limit of such an allocation's wait for BOs that other threads have reserved, in pauses of one
+ * jiffy. The wait must end, because these threads may wait for a lock that the caller holds.
+ */
 #define BO_KERNEL_HELD	(HZ / 4)
 
 /*
- * As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. A fatal
- * signal ends the wait with -ENOMEM, which all callers handle. Other signals do not end the
- * wait: this would require -ERESTARTSYS, which the callers that create page tables cannot return.
+ * As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. Of all signals,
+ * only a fatal one ends the wait, with -ENOMEM: callers that create page tables cannot return
+ * -ERESTARTSYS.
  */
 static int bo_create_patiently(struct vgpu_device *vdev,
 			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
@@ -420,16 +416,13 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @size: bytes
  * @domain: AMDGPU_GEM_DOMAIN_VRAM (contiguous and zero) or _GTT (not cleared)
  * @out: receives the BO
- * @mc_addr: receives the BO's address for VMID 0; may be NULL
- * @cpu: receives the BO's address for the CPU (I/O memory if in VRAM); may be NULL
+ * @mc_addr: receives the address for VMID 0, if not NULL
+ * @cpu: receives the address for the CPU (I/O memory if in VRAM), if not NULL
  *
- * If VRAM is full, waits up to three seconds until the owners of other BOs allow the eviction of
- * these BOs (vgpu_bo_owner_ops.evict_in). A fatal signal ends the wait with -ENOMEM.
+ * Context: sleeps, up to BO_KERNEL_KEPT if VRAM is full. Reserves other BOs only by trylock, so the
+ * caller may hold locks that are taken inside reservations.
  *
- * Context: sleeps. Takes reservations of existing BOs only by trylock, so the caller may hold
- * locks that other threads take while they hold a reservation.
- *
- * Return: 0, -ENOMEM or -EINVAL.
+ * Return: 0, -EINVAL or -ENOMEM.
  */
 int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 			  struct vgpu_bo **out, u64 *mc_addr, void **cpu)

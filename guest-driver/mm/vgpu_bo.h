@@ -38,69 +38,89 @@ struct vgpu_userptr;
 #define VGPU_MC_NONE		(~0ull)
 
 /**
- * struct vgpu_bo_owner_ops - functions of a BO's owner that mm/ calls
- * @evict_ok: return true if the calling task may evict or swap out the BO now. Called with the
- *            reservation held; must not sleep. If NULL, every task may always evict the BO
- * @evict_in: return the number of jiffies after which @evict_ok may return true to the calling
- *            task, or 0 if the time is unknown. Called in the same context as @evict_ok. If
- *            NULL, the time is always unknown
- * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns true if the
- *          VRAM can be freed, false if it cannot be freed now. Called when TTM moves the BO
- *          out of VRAM, with the reservation held. May sleep and allocate; must neither wait
- *          for page locks nor take a lock that is taken before reservations. A BO with @vacate
- *          never moves to GTT. If @vacate is NULL, mm/ moves the content, to GTT or to system
- *          memory
- * @release: called after the last reference was dropped and before the memory is freed. Must
- *           not take a reservation. If NULL, nothing is called
+ * struct vgpu_bo_owner_ops - functions of a BO's owner that mm/ calls; each may be NULL
  */
 struct vgpu_bo_owner_ops {
+	/**
+	 * @evict_ok: return true if the calling task may evict or swap out the BO now. Called with
+	 * the reservation held; must not sleep. If NULL, every task may always evict the BO
+	 */
 	bool (*evict_ok)(struct vgpu_bo *bo);
+	/**
+	 * @evict_in: return the number of jiffies after which @evict_ok may return true to the
+	 * calling task, or 0 if the time is unknown. Called in the same context as @evict_ok. If
+	 * NULL, the time is always unknown
+	 */
 	unsigned long (*evict_in)(struct vgpu_bo *bo);
+	/**
+	 * @vacate: move the content out of VRAM; if NULL, mm/ does so. Return false if the VRAM
+	 * cannot be freed now. Called with the reservation held. May sleep and allocate, but not
+	 * wait for page locks or take locks that are taken before reservations
+	 */
 	bool (*vacate)(struct vgpu_bo *bo);
+	/**
+	 * @release: called after the last reference was dropped and before the memory is freed;
+	 * must not take a reservation
+	 */
 	void (*release)(struct vgpu_bo *bo);
 };
 
 /**
  * struct vgpu_bo - a buffer object; first member of mm/'s struct vgpu_bo_state
- * @tbo: TTM object; its base is the GEM object
- * @vdev: device
- * @domains: preferred places, AMDGPU_GEM_DOMAIN_*; changed with the reservation held
- * @flags: AMDGPU_GEM_CREATE_* of the creation
- * @root: object whose reservation the BO shares, or NULL; referenced by the BO
- * @vm_mappings: list of the BO's mappings (struct vgpu_vm_bo) in all VMs; protected by the
- *               reservation. If the BO is a user pointer, changes also need vgpu_userptr_lock()
- * @users: list of the struct kgd_mem that use the BO, of all processes; protected by the
- *         reservation
- * @owner_ops: functions of the owner, or NULL; set once, by the creator of the BO or with the
- *             reservation held
- * @owner: data of the owner for the functions of @owner_ops; protected by the reservation
- * @charged: domain (AMDGPU_GEM_DOMAIN_*) under which KFD's memory limit counts the BO; set
- *           with @owner_ops, read by @owner_ops->release. Differs from @domains if user
- *           space has changed @domains after @charged was set
- * @import: dma-buf of another device whose memory the BO uses, referenced, or NULL
- * @userptr: process memory that the BO uses (mm/vgpu_userptr.c), or NULL
- * @metadata: data that user space attaches to the BO, or NULL; freed with the BO. The
- *            reservation protects the members from @metadata to @tiling_flags
- * @metadata_size: bytes of @metadata
- * @metadata_flags: flags of @metadata, set by user space and not interpreted by the driver
- * @tiling_flags: flags that user space sets and the driver does not interpret
  */
 struct vgpu_bo {
+	/** @tbo: TTM object; its base is the GEM object */
 	struct ttm_buffer_object tbo;
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/** @domains: preferred places, AMDGPU_GEM_DOMAIN_*; changed with the reservation held */
 	u32 domains;
+	/** @flags: AMDGPU_GEM_CREATE_* of the creation */
 	u32 flags;
+	/** @root: object whose reservation the BO shares, or NULL; referenced by the BO */
 	struct drm_gem_object *root;
+	/**
+	 * @vm_mappings: list of the BO's mappings (struct vgpu_vm_bo) in all VMs; protected by the
+	 * reservation. If the BO is a user pointer, changes also need vgpu_userptr_lock()
+	 */
 	struct list_head vm_mappings;
+	/**
+	 * @users: list of the struct kgd_mem that use the BO, of all processes; protected by the
+	 * reservation
+	 */
 	struct list_head users;
+	/**
+	 * @owner_ops: functions of the owner, or NULL; set once, by the creator of the BO or with
+	 * the reservation held
+	 */
 	const struct vgpu_bo_owner_ops *owner_ops;
+	/** @owner: data of the owner, for @owner_ops; protected by the reservation */
 	void *owner;
+	/**
+	 * @charged: AMDGPU_GEM_DOMAIN_* under which KFD's memory limit counts the BO; set with
+	 * @owner_ops. May differ from @domains, which user space can change
+	 */
 	u32 charged;
+	/** @import: dma-buf of another device whose memory the BO uses, referenced, or NULL */
 	struct dma_buf *import;
+	/** @userptr: process memory that the BO uses (mm/vgpu_userptr.c), or NULL */
 	struct vgpu_userptr *userptr;
+	/**
+	 * @metadata: data that user space attaches to the BO, or NULL; freed with the BO; protected
+	 * by the reservation
+	 */
 	void *metadata;
+	/** @metadata_size: bytes of @metadata; protected by the reservation */
 	u32 metadata_size;
+	/**
+	 * @metadata_flags: flags of @metadata from user space, which the driver does not interpret;
+	 * protected by the reservation
+	 */
 	u64 metadata_flags;
+	/**
+	 * @tiling_flags: flags from user space, which the driver does not interpret; protected by
+	 * the reservation
+	 */
 	u64 tiling_flags;
 };
 
@@ -117,28 +137,38 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
 
 /**
  * struct vgpu_bo_params - parameters of a new BO
- * @size: bytes, rounded up to pages
- * @align: alignment in bytes, a power of two; 0 stands for one page
- * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may be
- *          combined and are tried in this order. VGPU_GEM_DOMAIN_MMIO_REMAP is for the
- *          one BO that KFD creates for each GPU
- * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
- *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
- * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for an import or a user
- *        pointer. A BO of ttm_bo_type_sg has no memory while the BO is in domain _CPU
- * @import: the dma-buf that a BO of ttm_bo_type_sg imports, or NULL. The BO will share the
- *          dma-buf's reservation. The caller of vgpu_bo_create() holds this reservation, and
- *          vgpu_bo_create() does not release it
- * @root: object whose reservation the BO will share, or NULL; the caller does not hold
- *        that reservation
  */
 struct vgpu_bo_params {
+	/** @size: bytes, rounded up to pages */
 	u64 size;
+	/** @align: power of two from PAGE_SIZE to 1 GiB, in bytes; 0 stands for PAGE_SIZE */
 	u64 align;
+	/**
+	 * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may be combined
+	 * and are tried in this order. VGPU_GEM_DOMAIN_MMIO_REMAP is for the one BO that KFD
+	 * creates for each GPU
+	 */
 	u32 domain;
+	/**
+	 * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
+	 * _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
+	 */
 	u32 flags;
+	/**
+	 * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for an import or a user
+	 * pointer. A BO of ttm_bo_type_sg has no memory while it is in domain _CPU
+	 */
 	enum ttm_bo_type type;
+	/**
+	 * @root: object whose reservation the BO will share, or NULL; the caller does not hold that
+	 * reservation
+	 */
 	struct drm_gem_object *root;
+	/**
+	 * @import: dma-buf that a BO of ttm_bo_type_sg imports, or NULL. The BO shares the
+	 * dma-buf's reservation, which the caller of vgpu_bo_create() holds before and after the
+	 * call
+	 */
 	struct dma_buf *import;
 };
 

@@ -19,13 +19,12 @@
 
 /**
  * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: BO, reservation held; the caller keeps the BO pinned until vgpu_bo_kunmap()
+ * @bo: BO, reservation held; stays pinned until vgpu_bo_kunmap()
  *
- * Waits for pending moves. Calls nest: all callers get the same address. The address is valid until
- * every caller has called vgpu_bo_kunmap(). To find out whether the address is I/O memory, call
- * ttm_kmap_obj_virtual() with vgpu_bo_state.kmap.
+ * Waits for moves. Calls nest and return the same address, valid until the last vgpu_bo_kunmap().
  *
- * Return: the address; ERR_PTR(-EINVAL) if the BO's VRAM is not contiguous; ERR_PTR(-ENOMEM).
+ * Return: the address, in I/O memory if the BO is in a BAR; ERR_PTR(-EINVAL) if the BO has no
+ * memory, or VRAM that is not contiguous; ERR_PTR(-ENOMEM).
  */
 void *vgpu_bo_kmap(struct vgpu_bo *bo)
 {
@@ -74,10 +73,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kunmap);
  * vgpu_bo_cpu_addr() - get the kernel's address of one byte of a BO
  * @bo: BO, reservation held, in VRAM or populated system memory
  * @offset: offset of the byte in the BO
- * @is_io: receives whether the address is I/O memory
+ * @is_io: receives true for I/O memory
  *
- * Creates no mapping. The address may be used for bytes up to the end of the page, and only until
- * the BO moves. Does not wait for moves.
+ * Does not wait for moves. The address is valid up to the end of the page, until the BO moves.
  *
  * Return: the address, or ERR_PTR(-EINVAL).
  */
@@ -178,10 +176,8 @@ static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Wait until the BO's moves are done. If the fault may be retried, drop mmap_lock before the wait.
- * The caller holds the reservation. If the fault handler can continue, the function returns 0 and
- * keeps the reservation. Otherwise the function drops the reservation and returns the value that
- * the fault handler has to return.
+ * Wait until the BO's moves are done. The caller holds the reservation. Returns 0 with the
+ * reservation held, or a value for the fault handler to return, with the reservation dropped.
  */
 static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
@@ -232,12 +228,7 @@ static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault
 	return ret;
 }
 
-/*
- * As ttm_bo_vm_fault(), but inserts no pages of a BAR while the device is being reset. A reset
- * waits for fault handlers that are between vgpu_io_map_begin() and vgpu_io_map_end(). Fences
- * of moves may wait for the reset. So the handler waits for moves before vgpu_io_map_begin();
- * a later wait could deadlock with the reset.
- */
+/* As ttm_bo_vm_fault(), but inserts no pages of a BAR while the device is being reset. */
 static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 {
 	struct ttm_buffer_object *tbo = vmf->vma->vm_private_data;
@@ -250,6 +241,10 @@ static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 	if (ret)
 		return ret;
 	if (bo_is_in_bar(tbo)) {
+		/*
+		 * Wait for moves before vgpu_io_map_begin(). A later wait could deadlock: fences of
+		 * moves may wait for a reset, and the reset waits for vgpu_io_map_end().
+		 */
 		ret = bo_fault_idle(tbo, vmf);
 		if (ret)
 			return ret;
@@ -301,9 +296,8 @@ static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Wait until the BO's moves are done. ptrace and /proc/PID/mem report an interrupted access as
- * -EIO and do not restart it, so only a fatal signal ends the wait. dma_resv has no killable wait,
- * so the function tests for a fatal signal every 100 ms. The caller holds the reservation.
+ * Wait until the BO's moves are done. The caller holds the reservation. Only a fatal signal ends
+ * the wait, because ptrace and /proc/PID/mem report an interrupted access as -EIO.
  */
 static int bo_await_moves(struct ttm_buffer_object *tbo)
 {
@@ -312,6 +306,7 @@ static int bo_await_moves(struct ttm_buffer_object *tbo)
 	while (!left) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		/* dma_resv has no killable wait, so test for a fatal signal every 100 ms. */
 		left = dma_resv_wait_timeout(tbo->base.resv,
 					     DMA_RESV_USAGE_KERNEL, false,
 					     HZ / 10);

@@ -28,11 +28,9 @@
 #endif
 
 /*
- * Disable fault injection around a split of a block. A split allocates a few bytes. If that fails,
- * this kernel's buddy allocator inserts the block into the tree of free blocks, although the block
- * is still in the tree. So the tree becomes corrupt, and the kernel soon oopses. Without fault
- * injection an allocation of a few bytes does not fail. Returns the state for
- * vgpu_buddy_failure_again(). The caller holds the mutex of the allocator.
+ * Disable fault injection for this thread while blocks are split. If the small allocation of a
+ * split fails, this kernel's buddy allocator corrupts the tree of free blocks. The caller holds the
+ * allocator's mutex. Returns the state for vgpu_buddy_failure_again().
  */
 static inline unsigned int vgpu_buddy_no_failure(void)
 {

@@ -1,29 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies and clears memory by the kernel's SDMA rings.
- *
- * DOC: what a copy is made of
- *
- * The engine reaches VRAM at its MC address, and system memory only through the
- * GART. Memory without a GART address is copied through the engine's transfer
- * window, whose entries the job itself writes (hw/vgpu_gart.c). An operation that
- * does not fit into one job is split into several jobs, which are pushed without
- * waiting and run one after the other.
- *
- * DOC: order
- *
- * All jobs of an operation are in one queue, so the fence of the last job stands
- * for the whole operation. The first job depends on the fences of usage KERNEL in
- * the BO's reservation. These are the fences of earlier moves and clears of the BO.
- * The BO may be given memory that another BO is still leaving. TTM then adds the
- * fence of the other BO's move to the reservation.
- *
- * A move of a BO that is in use also depends on all users of the BO. The clear of
- * memory that is about to be freed depends on all fences in the BO's reservation.
- *
- * For all moves out of VRAM together TTM keeps one fence, that of the last move.
- * When this fence signals, TTM treats the earlier moves as done, too. So all moves
- * out of VRAM share one queue, because the fences of one queue signal in order.
+ * Copies and clears memory by the kernel's SDMA rings. An operation consists of one or more jobs.
+ * All jobs of an operation run in order on one engine, so the fence of the last job stands for the
+ * whole operation.
  */
 #include <linux/dma-fence.h>
 
@@ -36,13 +15,14 @@
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
-/*
- * The COPY packets of a job take at most half of the job (MAX_COPIES). If the copy uses the
- * transfer window, the other half is for the window's GART entries (MAX_ENTRIES_DW) and a TLB
- * flush. A job that clears consists of fill packets only (MAX_FILLS).
- */
+/* Maximum number of COPY packets in a job. The packets take up to half of the job. */
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
+/*
+ * Maximum number of dwords for the transfer window's GART entries in a job that copies. The entries
+ * and a TLB flush take up to half of the job.
+ */
 #define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_TLB_DWORDS)
+/* Maximum number of fill packets in a job that clears. Such a job has no other packets. */
 #define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)
 /*
  * Largest number of dwords for one page: the header of a WRITE packet, a GART entry (2 dwords)
@@ -96,12 +76,13 @@ static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 }
 
 /*
- * Return the fence of a whole operation, or ERR_PTR(@ret). In case of an error wait for the
- * jobs in flight first, because the caller is going to free the memory.
+ * Return the fence of an operation's last job, or ERR_PTR(@ret) if @ret is an error. The fence does
+ * not report errors of earlier jobs.
  */
 static struct dma_fence *job_finish(struct dma_fence *fence, int ret)
 {
 	if (ret) {
+		/* Wait for the pushed jobs, because the caller is going to free the memory. */
 		if (fence)
 			dma_fence_wait(fence, false);
 		dma_fence_put(fence);
@@ -118,15 +99,19 @@ static u64 window_page(unsigned int engine)
 
 /**
  * struct copy_side - source or destination of a copy
- * @cur: part that remains to be copied; if @window is set, the addresses of @cur are offsets
- *       in the resource
- * @base: number to add to an address of @cur to get the MC address; if @window is set, op_bind()
- *        sets @base anew for each job
- * @window: true if the side is accessed through the engine's transfer window
  */
 struct copy_side {
+	/** @cur: part that remains to be copied; if @window is set, as offsets in the resource */
 	struct vgpu_res_cursor cur;
+	/**
+	 * @base: the MC address is @base plus the address in @cur. If @window is set, op_bind()
+	 * sets @base anew for each job.
+	 */
 	u64 base;
+	/**
+	 * @window: true if the side is in GTT without a GART address. The engine then accesses the
+	 * side through the transfer window (hw/vgpu_gart.c).
+	 */
 	bool window;
 };
 
@@ -151,29 +136,29 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
 
 /**
  * struct copy_op - a copy between two resources
- * @vdev: device
- * @resv: reservation; if @used is NULL, the copy depends on the fences of usage KERNEL in @resv
- * @used: BO if the copy depends on all users of the BO (see vgpu_copy_job_after_users()), or NULL
- * @sys: DMA addresses of the side that is accessed through a window
- * @pages: pages of the destination if it is in GTT, else NULL
- * @queue: queue of the operation's jobs; its value is also the number of the engine
- * @vram_epoch: value for vgpu_copy_job.vram_epoch
- * @size: bytes to copy, from the start of both resources
- * @src: source
- * @dst: destination
- * @fence: fence of the last job pushed, or NULL
  */
 struct copy_op {
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/** @resv: reservation of the BO to which both resources belong */
 	struct dma_resv *resv;
+	/** @used: the BO if the copy must run after all users of the BO, else NULL */
 	struct vgpu_bo *used;
+	/** @sys: DMA addresses of the side that is accessed through the transfer window */
 	const dma_addr_t *sys;
+	/** @pages: pages of the destination if it is in GTT, else NULL */
 	struct page *const *pages;
+	/** @queue: queue of the copy's jobs; the value is also the number of the engine */
 	enum vgpu_copy_queue queue;
+	/** @vram_epoch: value for vgpu_copy_job.vram_epoch */
 	int vram_epoch;
+	/** @size: bytes to copy, from the start of both resources */
 	u64 size;
+	/** @src: source */
 	struct copy_side src;
+	/** @dst: destination */
 	struct copy_side dst;
+	/** @fence: fence of the last job that was pushed, or NULL */
 	struct dma_fence *fence;
 };
 
@@ -259,33 +244,28 @@ static int op_chunk(struct copy_op *op)
 		vgpu_res_next(&op->dst.cur, bytes);
 		left -= bytes;
 	}
+	/*
+	 * The fences of usage KERNEL in @op->resv are those of earlier moves and clears of the BO.
+	 * If another BO is still leaving the new memory, TTM has added the fence of that move.
+	 */
 	return job_submit(job, op->resv, DMA_RESV_USAGE_KERNEL, op->used,
 			  &op->fence);
 }
 
 /**
- * vgpu_mm_copy_res() - copy between two resources
+ * vgpu_mm_copy_res() - copy between two resources of a BO
  * @vdev: device
- * @resv: reservation, held, of the BO to which @src and @dst belong; the copy runs after
- *        the fences of usage KERNEL in @resv
- * @used: NULL, or the BO if the copy must also run after all users of the BO. In this case the
- *        caller has called vgpu_mm_vm_ops.move_later (see vgpu_copy_job_after_users())
+ * @resv: reservation of the BO, held
+ * @used: the BO if the copy must run after all users of the BO, else NULL
  * @ttm: system pages of the BO; may be NULL if both resources are in VRAM
- * @src: source
- * @dst: destination
- * @size: bytes to copy, from the start of both resources
+ * @src: source, kept until the fence signals
+ * @dst: destination, kept until the fence signals
+ * @size: bytes to copy
  *
- * Each resource is in VRAM or GTT; at most one is in GTT without a GART address. The caller
- * keeps both resources until the fence signals.
+ * Context: takes copy_lock; allocates; on failure, waits for pushed jobs.
  *
- * Context: may allocate; takes copy_lock. If the function fails, it waits for the jobs that it has
- * pushed; otherwise it does not wait.
- *
- * Return: the fence of the copy, or ERR_PTR(-ENODEV) if the hardware is being removed,
- * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). The copy consists of several jobs, which may fail later. If a
- * job of a copy from VRAM fails, the fence signals with an error (-ECANCELED if VRAM content was
- * lost), and bytes that were not copied read as zero if @dst is in GTT. If a job of a copy to VRAM
- * fails, the fence signals with an error only if this job is the last one.
+ * Return: the fence of the last job, or ERR_PTR(): -ENODEV if the hardware is being removed;
+ * -EINVAL for unsuitable resources; -ENOMEM.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
@@ -307,15 +287,23 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	ret = copy_side_init(vdev, &op.src, src, size);
 	if (!ret)
 		ret = copy_side_init(vdev, &op.dst, dst, size);
+	/* An engine has only one transfer window. The window's entries are made from @ttm. */
 	if (!ret && ((op.src.window && op.dst.window) ||
 		     ((op.src.window || op.dst.window) && !op.sys)))
 		ret = -EINVAL;
 	if (ret)
 		return ERR_PTR(ret);
+	/* If a job fails, copy_clear_dst() clears the pages of @ttm that the job copies to. */
 	if (ttm && dst->mem_type == TTM_PL_TT)
 		op.pages = ttm->pages;
+	/*
+	 * All moves out of VRAM share one queue, so that their fences signal in order. TTM keeps
+	 * only the fence of the last of these moves. When this fence signals, TTM treats the
+	 * earlier moves as done.
+	 */
 	if (src->mem_type == TTM_PL_VRAM) {
 		op.queue = VGPU_COPY_OUT;
+		/* If VRAM is lost during the copy, the returned fence signals with -ECANCELED. */
 		op.vram_epoch = atomic_read(&vdev->hw->vram_epoch);
 	}
 	while (!ret && op.src.cur.remaining)
@@ -323,15 +311,15 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	return job_finish(op.fence, ret);
 }
 
+/* If @skip is true, memory that is known to be clear needs no fill. */
 static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 {
 	return !skip || !vgpu_res_cleared(cur);
 }
 
 /*
- * Returns the number of fill packets in the next job of a clear. *@bytes receives the length
- * of the part of @cur that the job handles. If @skip is true, this length includes memory that
- * needs no fill, because it is known to be clear.
+ * Returns the number of fill packets in the next job of a clear. *@bytes receives the length of the
+ * part of @cur that the job handles, including memory without a fill (see fill_needed()).
  */
 static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 				u64 *bytes)
@@ -382,18 +370,14 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 /**
  * vgpu_mm_clear_res() - fill a resource with zeros
  * @vdev: device
- * @resv: reservation, held, of the BO to which @res belongs
+ * @resv: reservation of the resource's BO, held
  * @res: resource in VRAM
- * @fresh: true if @res was just allocated. The fills then run after the fences of usage KERNEL
- *         in @resv, and the function leaves out blocks that are known to be clear. False if the
- *         BO has no references any more, and @res is wiped before it is freed. The fills then run
- *         after all fences in @resv, because jobs may still write to @res
+ * @fresh: true if @res was just allocated, false if @res is wiped before it is freed
  *
- * Context: may allocate; takes copy_lock. If the function fails, it waits for the jobs that it has
- * pushed; otherwise it does not wait.
+ * Context: takes copy_lock; allocates; on failure, waits for pushed jobs.
  *
- * Return: the fence, already signalled if there was nothing to clear, or an
- * ERR_PTR as vgpu_mm_copy_res().
+ * Return: the fence, already signalled if nothing had to be cleared; or an ERR_PTR as
+ * vgpu_mm_copy_res().
  */
 struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 				    struct dma_resv *resv,
@@ -409,6 +393,10 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 	if (res->mem_type != TTM_PL_VRAM)
 		return ERR_PTR(-EINVAL);
 	vgpu_res_first(res, 0, res->size, &cur);
+	/*
+	 * If @fresh is false, jobs with a fence in @resv may still write to @res. So the fills run
+	 * after all fences in @resv.
+	 */
 	while (!ret && cur.remaining)
 		ret = clear_chunk(vdev, resv, usage, &cur, skip, &fence);
 	return job_finish(fence, ret);
@@ -416,10 +404,10 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
 /*
- * A pair is a page in system memory (@sys) and a page in VRAM. Returns true if one page of the pair
- * is to be copied to the other. Returns false in these cases:
- * - @sys is 0: there is no page in system memory. A copy to VRAM clears the page in VRAM.
- * - @sys is DMA_MAPPING_ERROR: the pair is left out.
+ * A pair is a page in VRAM and a page in system memory (@sys). Returns true if the pair is to be
+ * copied, or false if @sys is:
+ * - 0: the pair has no system page; a copy to VRAM clears the VRAM page
+ * - DMA_MAPPING_ERROR: the pair is left out
  */
 static bool pair_copies(dma_addr_t sys)
 {
@@ -445,10 +433,9 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 }
 
 /*
- * Emit the copies of @npages pairs: pair i has the system page sys[i] and the VRAM page vram[i]
- * (see pair_copies()). If @to_vram is true, also clear the VRAM pages that have no page in system
- * memory. pairs_bind() has mapped the system pages of all copied pairs in the transfer window, one
- * after the other. @gart is the MC address of the first of these pages.
+ * Emit the copies of @npages pairs (see pair_copies()). If @to_vram is true, also clear the VRAM
+ * pages that have no system page. pairs_bind() has mapped the system pages of the copied pairs from
+ * MC address @gart on.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,
@@ -530,19 +517,16 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
  * @to_vram: true to copy to VRAM, false to copy to system memory
- * @sys: DMA address of each page in system memory. If an element is DMA_MAPPING_ERROR, its page
- *       is not copied. If an element is 0, there is no page in system memory: the page in VRAM
- *       is cleared if @to_vram is true, and left alone if @to_vram is false
- * @vram: offset in VRAM of the page that belongs to each element of @sys; in any order
- * @npages: number of elements of @sys and of @vram
+ * @sys: DMA address of each system page, 0 or DMA_MAPPING_ERROR (see pair_copies())
+ * @vram: offset in VRAM of each VRAM page, in bytes; in any order
+ * @npages: length of @sys and of @vram
  *
- * Until the fence signals, the caller keeps the pages and lets no other work access
- * them. The copy runs after the jobs that are on the engine's ring, and waits for no
- * other fence.
+ * Does not wait for earlier work. No other work may access the pages until the fence signals.
  *
  * Context: sleeps and allocates; takes copy_lock, and no lock of vm/, svm/ or kfd/.
  *
- * Return: the fence, or an ERR_PTR as vgpu_mm_copy_res().
+ * Return: the fence of the last job, or ERR_PTR(): -ECANCELED if the source in VRAM was lost;
+ * -ENOMEM; an error of vgpu_copy_job_submit().
  */
 struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,

@@ -1,28 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs the kernel's copies and clears as jobs of the engines' schedulers
- * (hw/sdma/vgpu_sdma_sched.c).
- *
- * DOC: queues
- *
- * A queue is a drm_sched entity: its jobs run in the order in which they were pushed, and its
- * fences are of one context. A job waits for other fences through dependencies; no thread waits for
- * these fences. A job that waits for its dependencies blocks the jobs after it in its queue.
- *
- * Copies of SVM pages have no dependencies and use no queue: vgpu_copy_job_submit() submits their
- * jobs directly to the ring. In a queue, these jobs would have to wait for earlier moves of BOs.
- *
- * The fence of an operation is the scheduler's fence of its last job. The fence signals without
- * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
- * signals with one of these errors:
- *
- * - -ECANCELED if VRAM was lost
- * - -ETIME if the engine failed in the job, and the CPU could not execute the job either
- * - -ENODEV if the engine was given up, and the CPU could not execute the job either
- *
- * CPU faults, importers and the next move do not check the fence's error, and jobs that depend on
- * the fence cannot check it. So if a job of a BO's move to system memory fails, the destination of
- * the job is cleared before the fence signals.
+ * Runs copies and clears as jobs in queues, or directly on an SDMA ring. A queue (drm_sched entity)
+ * runs jobs in the order of their push. A job that waits for a dependency blocks the queue.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -46,9 +25,9 @@ static bool copy_is_void(const struct vgpu_copy_job *job)
 }
 
 /*
- * Clear the destination of a failed job. No engine writes to the destination any more. Without the
- * clear, waiters for the job's fence, on the CPU or on an engine, would read what the pages held
- * before they were allocated for the BO.
+ * Clear the destination of a failed job. No engine writes to the destination any more. Readers
+ * (CPU, importers, later jobs) do not check the error of the job's fence, and would otherwise read
+ * old content of the pages.
  */
 static void copy_clear_dst(void *arg, int error)
 {
@@ -65,10 +44,8 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit the job to the ring. If the job is void (see copy_is_void()), submit a NOP instead, block
- * until the engine has executed the NOP, and return -ECANCELED. Reason for the NOP: the fence of
- * the last job stands for the whole operation, so it must not signal before the operation's earlier
- * jobs in the ring are done.
+ * Submit the job to the ring, or a NOP if the job is void (see copy_is_void()). If the job is void
+ * after the submission, wait for the engine, then return ERR_PTR(-ECANCELED).
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -83,8 +60,9 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 	if (!copy_is_void(job))
 		return fence;
 	/*
-	 * VRAM was lost before or during the submission. The engine may still run the job, so wait
-	 * for the job.
+	 * VRAM was lost before or during the submission. Wait for the job or the NOP, and so for
+	 * the operation's earlier jobs in the ring: the fence of the last job stands for all of
+	 * them.
 	 */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);
@@ -93,6 +71,12 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 	return ERR_PTR(-ECANCELED);
 }
 
+/*
+ * Run a job. If the job fails, its fence signals with one of these errors:
+ * -ECANCELED: VRAM was lost
+ * -ETIME: the engine failed in the job, and the CPU could not execute the job
+ * -ENODEV: the engine was given up, and the CPU could not execute the job
+ */
 static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 {
 	struct vgpu_copy_job *job = to_copy_job(base);
@@ -151,6 +135,8 @@ static const struct vgpu_sdma_job_ops copy_job_ops = {
  * vgpu_copy_job_unqueued() - allocate a job for vgpu_copy_job_submit()
  * @vdev: device
  * @ndw: capacity for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
+ *
+ * Used for copies of SVM pages. In a queue, such a copy would wait for earlier moves of BOs.
  *
  * Context: may allocate with reclaim.
  *
@@ -222,8 +208,8 @@ struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
  * @job: job, not pushed
  * @bo: BO, its reservation held; vgpu_mm_vm_ops.move_later has been called
  *
- * Users are moves of the BO, and jobs and queues that may use the BO, including jobs that do
- * not list the BO.
+ * Users are moves of the BO, queues, and jobs, including jobs that may use the BO without listing
+ * the BO.
  *
  * Context: may allocate.
  *
@@ -252,13 +238,13 @@ static void copy_count(const struct vgpu_copy_job *job)
 
 /**
  * vgpu_copy_job_push() - queue a job
- * @job: job with its packets and dependencies
+ * @job: job with its packets and dependencies; on an error, the caller keeps @job
  * @fence: fence of an earlier job of the same queue, or NULL; replaced by the fence of @job
  *
- * Context: takes copy_lock. Does not wait for the job.
+ * Context: takes copy_lock.
  *
  * Return: 0; -ENODEV if the hardware is being removed; -EINVAL if the packets exceed the job's
- * capacity. On an error the caller keeps the job.
+ * capacity.
  */
 int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 {
@@ -282,17 +268,14 @@ int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 }
 
 /**
- * vgpu_copy_job_submit() - submit a job to an engine's ring
- * @job: from vgpu_copy_job_unqueued(), with its packets; the caller frees it after the call
+ * vgpu_copy_job_submit() - submit a job to an engine's ring, without a queue
+ * @job: from vgpu_copy_job_unqueued(); the caller frees @job
  * @engine: 0 to VGPU_NUM_SDMA - 1
- * @fence: fence of an earlier job of the same engine, or NULL; replaced by the fence of @job
- *
- * If the engine is down, the CPU executes the job.
+ * @fence: fence of an earlier job of @engine, or NULL; replaced by the fence of @job
  *
  * Context: sleeps for ring space; takes copy_lock.
  *
- * Return: 0; -ENODEV if the hardware is being removed; -EINVAL if the packets exceed the job's
- * capacity; or an error of vgpu_sdma_submit_with().
+ * Return: 0; -ENODEV or -EINVAL as vgpu_copy_job_push(); or an error of vgpu_sdma_submit_with().
  */
 int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 			 struct dma_fence **fence)
@@ -402,13 +385,9 @@ err:
  * vgpu_copy_start() - accept copies and clears
  * @vdev: device
  *
- * Pushes one job to each copy queue, so that drm_sched counts the queue as load of its scheduler
- * (drm_sched counts an entity only after its first job). drm_sched gives a new entity of a render
- * node to the scheduler with the lowest load. A scheduler with an uncounted copy queue could get
- * more entities than the other schedulers.
+ * The caller has to call vgpu_copy_stop(), even after an error.
  *
- * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
- * vgpu_copy_stop() in either case.
+ * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push().
  */
 int vgpu_copy_start(struct vgpu_device *vdev)
 {
@@ -417,6 +396,11 @@ int vgpu_copy_start(struct vgpu_device *vdev)
 	int ret = 0;
 
 	vdev->mman->ready = true;
+	/*
+	 * Push a NOP to each copy queue, because drm_sched counts an entity as load of a scheduler
+	 * only after the entity's first job. drm_sched gives new entities of the render node to the
+	 * scheduler with the lowest load.
+	 */
 	for (i = 0; !ret && i < VGPU_NUM_COPY_QUEUES; i++) {
 		struct vgpu_copy_job *job = vgpu_copy_job_new(vdev, i, 1);
 

@@ -33,37 +33,42 @@ enum vgpu_copy_queue {
 
 /**
  * struct vgpu_copy_job - packets that copy or clear
- * @base: scheduler job; unused if base.ops is NULL (vgpu_copy_job_unqueued())
- * @vdev: device
- * @hw_fence: memory for the fence on the engine's ring; NULL after the submission has used it
- * @vram_epoch: value of vgpu_hw.vram_epoch when the operation started; if the value has
- *              changed since, the job is void. A negative value means that a loss of VRAM does
- *              not make the job void
- * @copied: bytes that the job copies
- * @filled: bytes that the job fills with zeros
- * @flushes: number of TLB flushes for the engine's transfer window
- * @dst_pages: system memory that the job copies to, or NULL. If the job fails, this
- *             memory is cleared before the job's fence signals, since the pages were not
- *             cleared when they were allocated
- * @dst_at: offset in @dst_pages of the range that the job copies to, in bytes
- * @dst_bytes: length of that range
- * @size: capacity of @dw, in dwords
- * @ndw: dwords in @dw
- * @dw: packets
  */
 struct vgpu_copy_job {
+	/** @base: scheduler job; unused if base.ops is NULL (vgpu_copy_job_unqueued()) */
 	struct vgpu_sdma_job base;
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/**
+	 * @hw_fence: memory for the fence on the engine's ring; NULL after the submission has used
+	 * the memory
+	 */
 	struct vgpu_sdma_fence *hw_fence;
+	/**
+	 * @vram_epoch: vgpu_hw.vram_epoch at the start of the operation. If VRAM is lost later,
+	 * the job is void. A negative value means that a loss of VRAM does not make the job void.
+	 */
 	int vram_epoch;
+	/** @copied: bytes that the job copies */
 	u64 copied;
+	/** @filled: bytes that the job fills with zeros */
 	u64 filled;
+	/** @flushes: number of TLB flushes for the engine's transfer window */
 	unsigned int flushes;
+	/**
+	 * @dst_pages: system memory that the job copies to, or NULL. If the job fails,
+	 * copy_clear_dst() clears the job's range of this memory.
+	 */
 	struct page *const *dst_pages;
+	/** @dst_at: offset in @dst_pages of the range that the job copies to, in bytes */
 	u64 dst_at;
+	/** @dst_bytes: length of the range in @dst_pages that the job copies to, in bytes */
 	u64 dst_bytes;
+	/** @size: capacity of @dw, in dwords */
 	unsigned int size;
+	/** @ndw: number of dwords in @dw */
 	unsigned int ndw;
+	/** @dw: packets */
 	u32 dw[] __counted_by(size);
 };
 

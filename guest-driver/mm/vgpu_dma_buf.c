@@ -1,25 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exports BOs to other devices as dma-bufs, and imports dma-bufs of other devices as BOs.
- *
- * DOC: placement of shared BOs
- *
- * An importer that reaches this GPU's VRAM (peer to peer over PCI) gets bus
- * addresses in BAR 0; any other importer gets system pages, so the BO stays in GTT
- * while such an importer is attached. Importers that cannot follow a move pin the BO.
- *
- * When a BO moves, move_notify() is called for each importer. The importer drops its mapping, and
- * requests a new one before the next use.
- *
- * If this driver is the importer, it represents the exporter's memory by a BO, the import. As long
- * as the exporter maps the memory for this driver (vgpu_import_bind()), the import is in GTT.
- * Without such a mapping, the import is in the domain CPU, which no engine reaches. The import
- * shares the exporter's reservation, so a thread that maps the import waits for the exporter's
- * moves.
- *
- * An exported BO has a list of its importers (vgpu_bo_state.attachments). The driver does not use
- * the list in gem->dma_buf, because the DRM core clears the pointer gem->dma_buf when the last
- * handle of the BO is closed. Importers may remain after that.
+ * Exports BOs to other devices as dma-bufs, and imports dma-bufs of other devices as BOs. An
+ * exported BO may be in VRAM only if all its importers reach this VRAM, peer to peer over PCI.
  */
 #include <linux/dma-buf.h>
 #include <linux/module.h>
@@ -43,11 +25,14 @@ MODULE_IMPORT_NS(DMA_BUF);
 
 /**
  * struct vgpu_attachment - an importer of a BO
- * @link: in vgpu_bo_state.attachments
- * @attach: the importer
  */
 struct vgpu_attachment {
+	/**
+	 * @link: in vgpu_bo_state.attachments. The list in gem->dma_buf is not used: the DRM core
+	 * clears gem->dma_buf when the BO's last handle is closed, although importers may remain
+	 */
 	struct list_head link;
+	/** @attach: the importer */
 	struct dma_buf_attachment *attach;
 };
 
@@ -81,6 +66,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_dma_buf_vram_ok);
 /**
  * vgpu_dma_buf_moved() - notify importers that a BO is about to move
  * @bo: BO, reservation held
+ *
+ * Each importer drops its mapping of @bo, and requests a new mapping before the next use.
  */
 void vgpu_dma_buf_moved(struct vgpu_bo *bo)
 {
@@ -135,6 +122,7 @@ static u32 vgpu_dma_buf_domain(struct vgpu_bo *bo)
 					  AMDGPU_GEM_DOMAIN_GTT;
 }
 
+/* Called for importers that cannot follow a move. */
 static int vgpu_dma_buf_pin(struct dma_buf_attachment *attach)
 {
 	struct vgpu_bo *bo = attached_bo(attach);
@@ -286,9 +274,9 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 }
 
 /*
- * Before a CPU read, move the BO to GTT, because the CPU reads system memory faster than VRAM. Only
- * a BO that is allowed in both VRAM and GTT moves, and only if it is not pinned. After this
- * function the dma-buf core waits for the BO's fences, including the fence of the move.
+ * Before a CPU read, move the BO to GTT, because the CPU reads VRAM slowly. A BO that is pinned, or
+ * is not allowed in both VRAM and GTT, does not move. Afterwards the dma-buf core waits for the
+ * move's fence.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -353,8 +341,8 @@ struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
  * vgpu_dma_buf_bo() - get the BO that a dma-buf exports
  * @dma_buf: any dma-buf; the caller holds a reference to it
  *
- * Return: the BO, or NULL if @dma_buf is not from this driver. The function takes no reference to
- * the BO: the BO exists as long as @dma_buf.
+ * Return: the BO, or NULL if @dma_buf is not from this driver. Takes no reference to the BO, which
+ * exists as long as @dma_buf.
  */
 struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 {
@@ -362,7 +350,11 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 	       gem_to_vgpu_bo(dma_buf->priv) : NULL;
 }
 
-/* The functions below import dma-bufs of other devices. */
+/*
+ * The functions below import dma-bufs of other devices. An import is a BO for the exporter's
+ * memory. While vgpu_import_bind() has mapped this memory, the BO is in GTT. Otherwise the BO is in
+ * AMDGPU_GEM_DOMAIN_CPU, which no engine reaches.
+ */
 
 /*
  * The exporter is about to move the memory and holds the reservation, which the BO shares. Move the
@@ -393,8 +385,8 @@ static const struct dma_buf_attach_ops vgpu_import_ops = {
  * @bo: import, reservation held
  * @ttm: pages of the BO; the function fills the array @ttm->dma_address
  *
- * Return: 0; -EINVAL if the BO is not attached, or if the size that the exporter maps is not
- * that of the BO; or the exporter's error.
+ * Return: 0; -EINVAL if the BO is not attached, or if the exporter maps another size than that of
+ * the BO; or the exporter's error.
  */
 int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -484,8 +476,9 @@ void vgpu_import_destroy(struct vgpu_bo *bo)
  * @drm: DRM device
  * @dma_buf: any dma-buf
  *
- * For a dma-buf that this device exported, the result is the exported BO. Called by
- * DRM's PRIME ioctls and KFD. Takes the dma-buf's reservation.
+ * If this device exported @dma_buf, returns the exported BO.
+ *
+ * Context: takes the reservation of @dma_buf.
  *
  * Return: the GEM object, with a reference; ERR_PTR(-EINVAL) for a size that is not
  * whole pages; ERR_PTR(-ENOMEM); or the exporter's error.
@@ -510,6 +503,10 @@ struct drm_gem_object *vgpu_gem_import(struct drm_device *drm,
 	if (!PAGE_ALIGNED(dma_buf->size))
 		return ERR_PTR(-EINVAL);
 
+	/*
+	 * The new BO shares the dma-buf's reservation, so a thread that maps the BO waits for the
+	 * exporter's moves.
+	 */
 	dma_resv_lock(dma_buf->resv, NULL);
 	ret = vgpu_bo_create(to_vgpu(drm), &params, &bo);
 	dma_resv_unlock(dma_buf->resv);

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The GTT manager counts the system memory that the GPU may use, and allocates GART addresses.
- *
- * DOC: why not ttm_range_manager
- *
- * A range manager has one limit for memory and addresses together; GTT needs a limit for each. A BO
- * in GTT uses system memory, which is limited to a share of RAM by TTM's usage counter. The GART
- * has 512 MiB of addresses, for VMID 0 only; processes map the same pages through their own page
- * tables. So a resource has a drm_mm node only if its placement requires an address (lpfn), and GTT
- * can hold several times the size of the GART. The GART's first pages are never allocated: they are
- * the transfer windows, through which engines copy memory without an address (hw/vgpu_gart.c).
+ * Unlike in ttm_range_manager, memory and addresses have separate limits, so GTT can be larger than
+ * the GART.
  */
 #include <linux/slab.h>
 #include <drm/drm_print.h>
@@ -36,6 +29,10 @@ bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_has_gart_addr);
 
+/*
+ * Allocate GART addresses for a placement that requires them (lpfn is set). Only VMID 0 uses these
+ * addresses: processes map the same pages through their own page tables.
+ */
 static int gtt_insert_node(struct vgpu_gtt_mgr *mgr,
 			   const struct ttm_buffer_object *tbo,
 			   const struct ttm_place *place,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates the memory manager of a device at probe, and frees it with the device's last reference.
- *
- * BOs may outlive the hardware, because a CPU mapping may reference a BO after the device was
- * removed. vgpu_mm_fini() ends the access of engines and DMA to BOs; the managers that are
- * needed to free BOs stay until the last reference to the DRM device is dropped.
+ * Creates the memory manager of a device at probe. BOs may outlive the hardware, because CPU
+ * mappings reference BOs. So vgpu_mm_fini() only ends the access of engines and DMA to BOs. The
+ * release of the DRM device frees the managers (vgpu_mm_release()).
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -136,8 +134,8 @@ struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
  * vgpu_mm_notifier_lock() - get the mutex that MMU notifiers take
  * @vdev: device
  *
- * A thread that holds the mutex neither allocates nor waits for reclaim, and takes no reservation.
- * The mutex may be taken with reservations held.
+ * A thread that holds the mutex must not allocate, wait for reclaim or take a reservation. The
+ * mutex may be taken with reservations held.
  *
  * Return: the mutex; while it is held, a result of vgpu_userptr_valid() stays correct.
  */
@@ -175,10 +173,10 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
  * vgpu_mm_zap_mappings() - remove the CPU page-table entries of all BOs
  * @vdev: device
  *
- * The next CPU access to a page faults. The fault handler maps the page again; during a reset,
- * it first waits for the end of the reset.
+ * The next CPU access to a page faults and maps the page again. A fault on a page in a BAR waits
+ * for the end of a reset.
  *
- * Context: sleeps; the caller holds no lock. The function calls MMU notifiers.
+ * Context: sleeps and calls MMU notifiers; the caller holds no lock.
  */
 void vgpu_mm_zap_mappings(struct vgpu_device *vdev)
 {

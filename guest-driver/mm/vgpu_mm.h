@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mm/ implements buffer objects (BOs) on TTM, and the managers of VRAM (buddy), GTT (drm_mm) and
- * doorbells. It also implements the SDMA jobs that move and clear memory. This header declares the
- * functions for bring-up and removal, system sleep, eviction and copies of pages, and the
- * callbacks into vm/ and drm/. Other headers for use outside of mm/: vgpu_bo.h (BOs),
- * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (size and usage of VRAM and GTT, room for
- * allocations, recovery after a loss of VRAM), vgpu_res_cursor.h (walks through a BO's memory).
- * Functions are documented where they are defined.
+ * Declares the functions of mm/ for bring-up, removal, system sleep, eviction and copies of pages,
+ * and the callbacks into vm/ and drm/. vgpu_bo.h has the functions for buffer objects (BOs).
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H
@@ -25,35 +20,46 @@ struct vgpu_device;
 
 /**
  * struct vgpu_mm_vm_ops - functions of vm/ that mm/ calls
- * @move_notify: clear the page-table entries of @bo's mappings, and mark the mappings as moved.
- *               Called with the reservation held, before @bo moves to @new. If @new is NULL, the
- *               memory of @bo is about to be freed
- * @move_later: mark the mappings of @bo as stale, and leave their page-table entries, which the
- *              users of @bo still need (see vgpu_copy_job_after_users()). Called instead of
- *              @move_notify, with the reservation held, if the move will run after the users of @bo
- * @move_users: make @job, the first job of a move, depend on all users of @bo. Called after
- *              @move_later, with the reservation held; may allocate. Returns 0 or -ENOMEM
- * @unmap_notify: clear all GPU page-table entries of the pages of the user pointer @bo before
- *                returning, since the process loses the pages. Called with
- *                vgpu_mm_notifier_lock() held
  *
  * Only @move_users may allocate with reclaim or wait for reclaim.
  */
 struct vgpu_mm_vm_ops {
+	/**
+	 * @move_notify: clear the page-table entries of @bo's mappings, and mark the mappings as
+	 * moved. Called with the reservation of @bo held, before @bo moves to @new. If @new is
+	 * NULL, the memory of @bo is about to be freed.
+	 */
 	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);
+	/**
+	 * @move_later: mark the mappings of @bo as stale, but keep their page-table entries for
+	 * the users of @bo. Called instead of @move_notify, with the reservation of @bo held, if
+	 * the move will run after these users.
+	 */
 	void (*move_later)(struct vgpu_bo *bo);
+	/**
+	 * @move_users: make @job, the first job of a move, depend on the jobs that may use stale
+	 * entries of @bo. Called after @move_later, with the reservation of @bo held; may
+	 * allocate. Returns 0 or -ENOMEM.
+	 */
 	int (*move_users)(struct vgpu_bo *bo, struct drm_sched_job *job);
+	/**
+	 * @unmap_notify: clear all GPU page-table entries of the user pointer @bo before
+	 * returning, since the process loses the pages. Called with vgpu_mm_notifier_lock() held.
+	 */
 	void (*unmap_notify)(struct vgpu_bo *bo);
 };
 
 /**
  * struct vgpu_mm_handle_ops - functions of drm/ that mm/ calls
- * @open: called when a file gets a handle of a BO; the BO's reservation is not held. Returns 0, or
- *        a negative errno: then the file gets no handle, and its ioctl returns this error
- * @close: called when a file closes a handle of a BO
  */
 struct vgpu_mm_handle_ops {
+	/**
+	 * @open: called when a file gets a handle of a BO; the BO's reservation is not held.
+	 * Returns 0 or a negative errno. On an error, the file gets no handle, and the ioctl
+	 * returns this error.
+	 */
 	int (*open)(struct drm_gem_object *gem, struct drm_file *file);
+	/** @close: called when a file closes a handle of a BO */
 	void (*close)(struct drm_gem_object *gem, struct drm_file *file);
 };
 

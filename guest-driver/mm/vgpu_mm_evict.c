@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evicts BOs from one memory type, VRAM or GTT. vgpu_mm_evict_once() evicts the BOs that are in
- * this memory when it is called. vgpu_mm_evict_all() evicts BOs until only pinned BOs are left in
- * this memory. At removal of the device, vgpu_mm_unmap_dma() frees the system memory of all BOs, so
- * that no device can access this memory by DMA any more.
+ * Evicts the unpinned BOs from VRAM or GTT. At removal of the device, frees the system memory of
+ * all BOs.
  */
 #include <kunit/visibility.h>
 #include <linux/dma-resv.h>
@@ -96,11 +94,10 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 }
 
 /*
- * Evict @tbo from the memory @mem_type. The function tests the pin count and the placement under
- * the reservation, because the BO may have been pinned or moved after mm_get_bos() found it.
+ * Evict @tbo from the memory @mem_type.
  *
- * Return: 0 if the BO has left, was not there, or is pinned; -EBUSY if the BO cannot leave now;
- * -ERESTARTSYS, only if @interruptible; or another negative errno.
+ * Return: 0, also if the BO is not in @mem_type, is pinned or is being destroyed; -EBUSY if the BO
+ * cannot leave now; -ERESTARTSYS, only if @interruptible; or another negative errno.
  */
 static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
 {
@@ -111,6 +108,7 @@ static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interru
 	ret = ttm_bo_reserve(tbo, interruptible, false, NULL);
 	if (ret)
 		return ret;
+	/* The BO may have been pinned or moved after mm_get_bos() found the BO. */
 	if (tbo->pin_count) {
 		/*
 		 * Move the BO from its LRU list to the list of pinned BOs, so that the next walk of
@@ -160,9 +158,9 @@ static int mm_await_copies(const struct mm_bos *held, bool interruptible)
 }
 
 /*
- * Evict each BO of @held from @mem_type and wait for the copies. If a BO cannot leave, the BOs
- * after it are tried nevertheless. Returns the error of the wait or, if there is none, the
- * first error of an eviction. -ERESTARTSYS ends the function at once.
+ * Evict each BO of @held from @mem_type, even if an earlier BO cannot leave. Then wait for the
+ * copies. Returns the error of the wait, else the first error of an eviction. -ERESTARTSYS ends the
+ * function at once.
  */
 static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interruptible)
 {
@@ -185,17 +183,14 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
 }
 
 /**
- * vgpu_mm_evict_once() - evict all BOs that are in VRAM or GTT now
+ * vgpu_mm_evict_once() - evict all unpinned BOs that are in VRAM or GTT now
  * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts BOs that are not pinned, even BOs of processes with queues. Waits for the copies. On
- * return, BOs may be in @mem_type again: the restore of a process moves the process's BOs back,
- * perhaps while this function still evicts further BOs.
+ * Waits for the copies. On return, BOs may be in @mem_type again: the restore of a process with
+ * queues moves BOs back.
  *
- * Return: 0; -ERESTARTSYS if a signal has ended the eviction; -EBUSY if a BO could not leave; or
- * another negative errno. Only a signal ends the eviction early: after any other error the
- * function tries the BOs that follow.
+ * Return: 0; -ERESTARTSYS on a signal; -EBUSY if a BO could not leave; or another negative errno.
  */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 {
@@ -209,18 +204,13 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 }
 
 /**
- * vgpu_mm_evict_all() - empty VRAM or GTT
+ * vgpu_mm_evict_all() - evict unpinned BOs from VRAM or GTT until none is left
  * @vdev: device; no user queue is on the hardware
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts all BOs that are not pinned, including BOs that arrive meanwhile, and waits for
- * the copies. Does not use ttm_resource_manager_evict_all(): that function does not test,
- * after its wait for a reservation, whether the BO has been pinned, and stops at the first BO
- * that cannot leave.
+ * Context: sleeps, not interruptible. Waits for the copies.
  *
- * Context: sleeps, not interruptible.
- *
- * Return: 0; -EBUSY if a BO cannot leave, or if BOs move in as fast as BOs are evicted; another
+ * Return: 0; -EBUSY if a BO cannot leave, or if BOs move in as fast as BOs are evicted; or another
  * negative errno.
  */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
@@ -232,6 +222,10 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 	u64 usage, least = U64_MAX;
 	int ret;
 
+	/*
+	 * ttm_resource_manager_evict_all() is not used: it stops at the first BO that cannot leave,
+	 * and does not test, after a wait for a reservation, whether the BO has been pinned.
+	 */
 	for (;;) {
 		mm_get_bos(&held, bdev, BIT(mem_type), false);
 		if (!held.num && !held.going) {
@@ -261,18 +255,7 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
  * vgpu_mm_unmap_dma() - free the system memory of all BOs, so that no device accesses it by DMA
  * @mman: memory manager of a device whose engines have stopped and that gets no new BOs
  *
- * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() cannot handle
- * two kinds of BOs in TTM's lists:
- *
- * * BOs without references: ttm_device_clear_dma_mappings() would wait until such a BO has left the
- *   list, and hold lru_lock meanwhile. The release of the BO needs lru_lock, so the wait would not
- *   end.
- * * BOs that TTM's workqueue is destroying: ttm_device_clear_dma_mappings() and the workqueue would
- *   free the same pages at the same time.
- *
- * So vgpu_mm_unmap_dma() first waits until all BOs without references have left the lists. It then
- * holds a reference to each listed BO, which prevents further releases, and waits for the
- * workqueue.
+ * Processes that exit may release BOs concurrently.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {
@@ -284,6 +267,11 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 	for (i = 0; i < TTM_NUM_MEM_TYPES; i++)
 		if (ttm_manager_type(bdev, i) && ttm_manager_type(bdev, i)->use_tt)
 			types |= BIT(i);
+	/*
+	 * Wait until BOs without references have left TTM's lists, and hold a reference to each BO
+	 * on the lists. ttm_device_clear_dma_mappings() would do the same wait with lru_lock held,
+	 * but the release of a BO needs lru_lock.
+	 */
 	for (;;) {
 		mm_get_bos(&held, bdev, types, true);
 		if (!held.going)
@@ -292,6 +280,10 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 		/* Poll, because TTM has no event for the end of a release. */
 		schedule_timeout_uninterruptible(1);
 	}
+	/*
+	 * Wait for BOs that TTM's workqueue is destroying. Otherwise the workqueue and
+	 * ttm_device_clear_dma_mappings() would free the same pages at the same time.
+	 */
 	flush_workqueue(bdev->wq);
 	ttm_device_clear_dma_mappings(bdev);
 	mm_put_bos(&held);

@@ -31,131 +31,159 @@ struct shrinker;
 
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
- * @manager: TTM's manager; counts bytes of system memory in GTT, with or without a GART address
- * @mm: allocator of GART pages; does not contain the GART's first pages, the transfer windows
- * @bound: list of the struct vgpu_tt whose pages have GART entries
- * @lock: protects @mm and @bound
  */
 struct vgpu_gtt_mgr {
+	/**
+	 * @manager: TTM's manager; counts bytes of system memory in GTT, with or without a GART
+	 * address
+	 */
 	struct ttm_resource_manager manager;
+	/**
+	 * @mm: allocator of GART pages; does not contain the GART's first pages, the transfer
+	 * windows
+	 */
 	struct drm_mm mm;
+	/** @bound: list of the struct vgpu_tt whose pages have GART entries */
 	struct list_head bound;
-	spinlock_t lock;	/* protects mm and bound */
+	/** @lock: protects @mm and @bound */
+	spinlock_t lock;
 };
 
 /**
  * struct vgpu_shrink - state of the swap-out of BOs under memory pressure
- * @shrinker: called by reclaim
- * @oom: OOM notifier, called before the kernel kills a process
- * @wq: workqueue of @work
- * @work: swaps BOs out
- * @wanted: pages requested and not yet swapped out
- * @task: task that is running @work, or NULL
- * @noreclaim: argument for memalloc_noreclaim_restore() while @task may use the memory
- *             reserves, else 0; only @task accesses this member
- * @rest_until: time in jiffies up to which the shrinker reports no pages, because a run of @work
- *              has swapped out nothing
- * @runs: number of runs of @work
- * @ran: woken after each run
  */
 struct vgpu_shrink {
+	/** @shrinker: shrinker that reclaim calls */
 	struct shrinker *shrinker;
+	/** @oom: OOM notifier, called before the kernel kills a process */
 	struct notifier_block oom;
+	/** @wq: workqueue of @work */
 	struct workqueue_struct *wq;
+	/** @work: worker that swaps BOs out */
 	struct work_struct work;
+	/** @wanted: pages requested from @work and not yet swapped out */
 	atomic_long_t wanted;
+	/** @task: task that is running @work, or NULL */
 	struct task_struct *task;
+	/**
+	 * @noreclaim: argument for memalloc_noreclaim_restore() while @task may use the memory
+	 * reserves, else 0. Only @task accesses this member
+	 */
 	unsigned int noreclaim;
+	/**
+	 * @rest_until: time in jiffies. Until then the shrinker reports no pages, because a run of
+	 * @work has swapped out nothing
+	 */
 	unsigned long rest_until;
+	/** @runs: number of runs of @work */
 	atomic_t runs;
+	/** @ran: woken after each run of @work */
 	wait_queue_head_t ran;
 };
 
 /**
  * struct vgpu_mman - memory manager of a device
- * @vdev: the device
- * @bdev: TTM's device
- * @vram: VRAM manager
- * @gtt: GTT manager
- * @vm_ops: functions of vm/, or NULL; set once, before user space can create
- *          BOs
- * @handle_ops: functions of drm/; set once, before user space can open a file
- * @copy_lock: protects @ready; held from the step that gives a job's fence its sequence number
- *             until the job is queued, so that jobs are queued in the order of these numbers
- * @copy_queue: queues of copies and clears
- * @copy_jobs: number of allocated struct vgpu_copy_job
- * @copy_idle: woken when @copy_jobs becomes 0
- * @saved: content of VRAM while the system sleeps (vgpu_mm_suspend.c)
- * @ready: true if the SDMA engines may be used; protected by @copy_lock
- * @shrink: state of the swap-out of BOs under memory pressure
- * @swaps_until: time in jiffies up to which vgpu_mm_is_swapping() returns true
- * @notifier_lock: protects the validity of user pointers, see vgpu_mm_notifier_lock()
  */
 struct vgpu_mman {
+	/** @vdev: the device */
 	struct vgpu_device *vdev;
+	/** @bdev: TTM's device */
 	struct ttm_device bdev;
+	/** @vram: VRAM manager */
 	struct vgpu_vram_mgr vram;
+	/** @gtt: GTT manager */
 	struct vgpu_gtt_mgr gtt;
+	/** @vm_ops: functions of vm/, or NULL; set once, before user space can create BOs */
 	const struct vgpu_mm_vm_ops *vm_ops;
+	/** @handle_ops: functions of drm/; set once, before user space can open a file */
 	const struct vgpu_mm_handle_ops *handle_ops;
-	struct mutex copy_lock;	/* protects ready and the order of jobs */
+	/**
+	 * @copy_lock: protects @ready. Held from drm_sched_job_arm() to
+	 * drm_sched_entity_push_job(), so that jobs are queued in the order of the sequence numbers
+	 * of their fences
+	 */
+	struct mutex copy_lock;
+	/** @copy_queue: queues of copies and clears */
 	struct drm_sched_entity copy_queue[VGPU_NUM_COPY_QUEUES];
+	/** @copy_jobs: number of allocated struct vgpu_copy_job */
 	atomic_t copy_jobs;
+	/** @copy_idle: woken when @copy_jobs becomes 0 */
 	wait_queue_head_t copy_idle;
+	/** @saved: content of VRAM while the system sleeps (vgpu_mm_suspend.c) */
 	struct list_head saved;
+	/** @ready: true if the SDMA engines may be used; protected by @copy_lock */
 	bool ready;
+	/** @shrink: state of the swap-out of BOs under memory pressure */
 	struct vgpu_shrink shrink;
+	/** @swaps_until: time in jiffies up to which vgpu_mm_is_swapping() returns true */
 	unsigned long swaps_until;
-	struct mutex notifier_lock;	/* while held, valid user pages stay valid */
+	/**
+	 * @notifier_lock: while it is held, valid pages of user pointers stay valid; see
+	 * vgpu_mm_notifier_lock()
+	 */
+	struct mutex notifier_lock;
 };
 
 /**
  * struct vgpu_tt - system pages of a BO
- * @ttm: pages and their DMA addresses
- * @bound_link: link in vgpu_gtt_mgr.bound, or empty; protected by vgpu_gtt_mgr.lock
- * @gart_page: number of the first GART page while the pages are bound; protected by
- *             vgpu_gtt_mgr.lock
- * @bo: the BO, if it is an import or a user pointer; else NULL
- * @swappable: true if VGPU_STAT_SWAPPABLE counts the pages; protected by the reservation
  */
 struct vgpu_tt {
+	/** @ttm: pages and their DMA addresses */
 	struct ttm_tt ttm;
+	/** @bound_link: link in vgpu_gtt_mgr.bound, or empty; protected by vgpu_gtt_mgr.lock */
 	struct list_head bound_link;
+	/**
+	 * @gart_page: number of the first GART page while the pages are bound; protected by
+	 * vgpu_gtt_mgr.lock
+	 */
 	u64 gart_page;
+	/** @bo: the BO, if it is an import or a user pointer; else NULL */
 	struct vgpu_bo *bo;
+	/**
+	 * @swappable: true if VGPU_STAT_SWAPPABLE counts the pages; protected by the reservation
+	 */
 	bool swappable;
 };
 
 /**
  * struct vgpu_bo_state - a buffer object, with the members that only mm/ uses
- * @base: members that other folders use
- * @places: array to which @placement points; protected by the reservation
- * @placement: the placement that was requested last; protected by the reservation
- * @kmap: CPU mapping of vgpu_bo_kmap(); protected by the reservation
- * @kmaps: number of users of @kmap, each of which pins the BO; protected by the reservation
- * @vram_lost: true if a reset lost VRAM while the BO was in VRAM or was being copied out of VRAM;
- *             never cleared. vgpu_vram_mgr.lock protects the members from @vram_lost to
- *             @leaving_epoch
- * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM that affected the BO; valid
- *              if @vram_lost is true. Used to count the BO in VGPU_STAT_BOS_LOST once for each loss
- * @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true
- * @leaving_link: link in vgpu_vram_mgr.leaving if @leaving is not NULL
- * @leaving: fence of the last copy of the BO out of VRAM, or NULL
- * @leaving_epoch: value of vgpu_hw.vram_epoch before the start of the copy that signals @leaving
- * @attachments: list of the importers of the BO (vgpu_dma_buf.c); protected by the reservation
+ *
+ * vgpu_vram_mgr.lock protects the members from @vram_lost to @leaving_epoch. The reservation of
+ * the BO protects the others, except @base.
  */
 struct vgpu_bo_state {
+	/** @base: members that other folders use */
 	struct vgpu_bo base;
+	/** @places: array to which @placement points */
 	struct ttm_place places[2];
+	/** @placement: the placement that was requested last */
 	struct ttm_placement placement;
+	/** @kmap: CPU mapping of vgpu_bo_kmap() */
 	struct ttm_bo_kmap_obj kmap;
+	/** @kmaps: number of users of @kmap, each of which pins the BO */
 	unsigned int kmaps;
+	/**
+	 * @vram_lost: true if a reset lost VRAM while the BO was in VRAM or was being copied out of
+	 * VRAM. Never cleared
+	 */
 	bool vram_lost;
+	/**
+	 * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM that affected the
+	 * BO; valid if @vram_lost is true. VGPU_STAT_BOS_LOST counts the BO once for each loss
+	 */
 	int lost_epoch;
+	/** @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true */
 	struct list_head lost_link;
+	/** @leaving_link: link in vgpu_vram_mgr.leaving if @leaving is not NULL */
 	struct list_head leaving_link;
+	/** @leaving: fence of the last copy of the BO out of VRAM, or NULL */
 	struct dma_fence *leaving;
+	/**
+	 * @leaving_epoch: value of vgpu_hw.vram_epoch before the start of the copy that signals
+	 * @leaving
+	 */
 	int leaving_epoch;
+	/** @attachments: list of the importers of the BO (vgpu_dma_buf.c) */
 	struct list_head attachments;
 };
 

@@ -90,11 +90,12 @@ void vgpu_mm_drain(struct vgpu_device *vdev)
 
 /**
  * vgpu_mm_suspend() - save the content of VRAM
- * @vdev: device; user space is frozen, vgpu_mm_evict_all() has evicted all unpinned BOs
- *        from VRAM, no user queue or job is on the hardware, and vgpu_mm_drain() has
- *        returned
+ * @vdev: device; only pinned BOs are left in VRAM
  *
  * The kernel's rings are empty on return.
+ *
+ * Context: user space is frozen; no user queue or job is on the hardware; after
+ * vgpu_mm_drain().
  *
  * Return: 0 or -ENOMEM; on error nothing is saved.
  */

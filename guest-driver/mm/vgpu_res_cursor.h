@@ -2,11 +2,7 @@
 /*
  * DOC: resource cursor
  *
- * The memory of a BO consists of pieces: buddy blocks in VRAM, drm_mm nodes in the
- * GART and in the doorbell BAR, single pages in system memory. The cursor walks the
- * pieces as runs of consecutive addresses. The driver uses the cursor to write page-table
- * entries, to map memory for DMA, and to copy or clear memory. Apart from the managers
- * that allocate buddy blocks and drm_mm nodes, no other code reads these blocks and nodes.
+ * A cursor walks the memory of a BO as runs of consecutive addresses:
  *
  *	vgpu_res_first(res, offset, size, &cur);
  *	while (cur.remaining) {
@@ -14,8 +10,7 @@
  *		vgpu_res_next(&cur, cur.size);
  *	}
  *
- * While the cursor is in use, the caller holds the reservation or a pin of the BO, so that the
- * resource does not change.
+ * During the walk the caller holds the reservation or a pin of the BO.
  */
 #ifndef VGPU_RES_CURSOR_H
 #define VGPU_RES_CURSOR_H
@@ -27,30 +22,35 @@
 
 /**
  * struct vgpu_res_cursor - position in a resource
- * @start: start of the current run, see below
- * @size: bytes of the run, at most @remaining
- * @remaining: bytes from @start to the end of the walk; 0 if the walk has ended
- * @node: buddy block or drm_mm node of the run. In a walk of DMA addresses (vgpu_res_first_dma()):
- *        next element to read from the array of addresses, that is, the address of the page after
- *        the run. NULL for a resource without addresses (see below)
- * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
- *            TTM_PL_SYSTEM for DMA addresses and for a resource without addresses
- * @mm: allocator of the buddy blocks, if @mem_type is TTM_PL_VRAM
  *
- * A resource is called without addresses if the GPU has none for it: a resource in TTM_PL_SYSTEM,
- * or in TTM_PL_TT without a range of the GART. @start is one of these:
- *
- * * offset in VRAM, in the GART, in the doorbell BAR or in the MMIO page, if the resource has
- *   addresses
- * * offset in the resource, if the resource has no addresses
- * * bus address, in a walk of DMA addresses (vgpu_res_first_dma())
+ * The GPU has no addresses for a resource in TTM_PL_SYSTEM, or in TTM_PL_TT without a range of the
+ * GART. Below, such a resource is called "without addresses".
  */
 struct vgpu_res_cursor {
+	/**
+	 * @start: start of the current run:
+	 *
+	 * * bus address, in a walk of DMA addresses (vgpu_res_first_dma())
+	 * * offset in the resource, for a resource without addresses
+	 * * otherwise offset in VRAM, in the GART, in the doorbell BAR or in the MMIO page
+	 */
 	u64 start;
+	/** @size: bytes of the current run, at most @remaining */
 	u64 size;
+	/** @remaining: bytes from @start to the end of the walk; 0 if the walk has ended */
 	u64 remaining;
+	/**
+	 * @node: buddy block or drm_mm node of the current run; NULL for a resource without
+	 * addresses. In a walk of DMA addresses: array element with the address of the page after
+	 * the run
+	 */
 	const void *node;
+	/**
+	 * @mem_type: memory type of the resource. TTM_PL_SYSTEM in a walk of DMA addresses and for
+	 * a resource without addresses
+	 */
 	u32 mem_type;
+	/** @mm: allocator of the buddy blocks, if @mem_type is TTM_PL_VRAM */
 	struct gpu_buddy *mm;
 };
 
@@ -116,14 +116,13 @@ static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
 
 /**
  * vgpu_res_first() - start to walk a resource
- * @res: resource. If @res is NULL or has no addresses (see struct vgpu_res_cursor), the walk has
- *       one run, with @start and @size unchanged
+ * @res: resource, or NULL
  * @start: first byte, relative to the resource
- * @size: bytes to walk
+ * @size: bytes to walk. If the range exceeds @res, the function warns, and the walk is empty
  * @cur: cursor to set up
  *
- * If @start plus @size is beyond the end of the resource, the function warns, and the walk is
- * empty.
+ * If @res is NULL or without addresses (see struct vgpu_res_cursor), the walk has one run: @size
+ * bytes from @start.
  */
 static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
 				  struct vgpu_res_cursor *cur)
@@ -221,8 +220,8 @@ static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
  * vgpu_res_cleared() - whether the current run is known to be zero
  * @cur: cursor
  *
- * The allocator records whether a block of VRAM was clear when the block was allocated, so the
- * result is valid only until the resource is first written.
+ * The result is valid until the resource is first written, because the allocator records the
+ * state of a block only at its allocation.
  *
  * Return: true if the run is in VRAM and was clear; false for other memory.
  */

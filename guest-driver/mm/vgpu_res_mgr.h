@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Managers of VRAM and of system memory: size, usage, room for allocations, recovery after a
- * loss of VRAM. The structures are public because the inline functions of vgpu_res_cursor.h
- * use them; code outside of mm/ does not access their members. Functions are documented in
- * vgpu_vram_mgr.c, vgpu_vram_evict.c and vgpu_gtt_mgr.c.
+ * Managers of VRAM and of system memory. Code outside of mm/ does not access members of the
+ * structures, which are here only for the inline functions of vgpu_res_cursor.h.
  */
 #ifndef VGPU_RES_MGR_H
 #define VGPU_RES_MGR_H
@@ -22,46 +20,55 @@ struct vgpu_device;
 
 /**
  * struct vgpu_vram_mgr - VRAM manager of a device
- * @manager: TTM's manager; its size and usage are in bytes
- * @mm: buddy allocator of the blocks
- * @resources: every struct vgpu_vram_resource, oldest first
- * @next: vgpu_vram_resource.number of the next resource
- * @lost: list of BOs whose content was lost with VRAM, linked by vgpu_bo_state.lost_link
- * @leaving: list of BOs that were moved out of VRAM, oldest move first, linked by
- *           vgpu_bo_state.leaving_link
- * @frees: number of frees of VRAM, modulo 2^32; written under @lock
- * @freed: woken when @frees changes
- * @distrust: true if VRAM was lost since probe, so that no free block is treated as clear any
- *            more
- * @lock: protects @mm, @resources, @next, @lost and @leaving
  */
 struct vgpu_vram_mgr {
+	/** @manager: TTM's manager; its size and usage are in bytes */
 	struct ttm_resource_manager manager;
+	/** @mm: buddy allocator of the blocks; protected by @lock */
 	struct gpu_buddy mm;
+	/** @resources: list of every struct vgpu_vram_resource, oldest first; protected by @lock */
 	struct list_head resources;
+	/** @next: vgpu_vram_resource.number of the next resource; protected by @lock */
 	u64 next;
+	/**
+	 * @lost: list of BOs whose content was lost with VRAM, linked by vgpu_bo_state.lost_link;
+	 * protected by @lock
+	 */
 	struct list_head lost;
+	/**
+	 * @leaving: list of BOs that were moved out of VRAM, oldest move first, linked by
+	 * vgpu_bo_state.leaving_link; protected by @lock
+	 */
 	struct list_head leaving;
+	/** @frees: number of frees of VRAM, modulo 2^32; written under @lock */
 	unsigned int frees;
+	/** @freed: woken when @frees changes */
 	wait_queue_head_t freed;
+	/**
+	 * @distrust: true if VRAM was lost since probe, so that no free block is treated as clear
+	 * any more
+	 */
 	bool distrust;
-	struct mutex lock;	/* protects the blocks and lists */
+	/** @lock: protects @mm, @next and the lists */
+	struct mutex lock;
 };
 
 /**
  * struct vgpu_vram_resource - VRAM of a BO
- * @base: TTM's resource; TTM_PL_FLAG_CONTIGUOUS is set in its placement if the blocks are
- *        adjacent and in order, even if the BO did not request that
- * @link: in vgpu_vram_mgr.resources
- * @number: number in the order of allocation, from vgpu_vram_mgr.next
- * @blocks: struct gpu_buddy_block, in the order of the BO's bytes
- * @wiped: fence of the job that clears the blocks before they are freed, or NULL
  */
 struct vgpu_vram_resource {
+	/**
+	 * @base: TTM's resource. TTM_PL_FLAG_CONTIGUOUS is set in its placement if the blocks are
+	 * adjacent and in order, even if the BO did not request that
+	 */
 	struct ttm_resource base;
+	/** @link: link in vgpu_vram_mgr.resources */
 	struct list_head link;
+	/** @number: number in the order of allocation, from vgpu_vram_mgr.next */
 	u64 number;
+	/** @blocks: list of struct gpu_buddy_block, in the order of the BO's bytes */
 	struct list_head blocks;
+	/** @wiped: fence of the job that clears the blocks before they are freed, or NULL */
 	struct dma_fence *wiped;
 };
 

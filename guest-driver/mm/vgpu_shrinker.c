@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Under memory pressure, swap out memory of BOs that are not in use.
- *
- * The shrinker itself does not swap out BOs; it wakes a worker for this. TTM copies a whole BO to
- * shmem before the BO's pages are free. A task in reclaim must neither wait until that much memory
- * is free for the copy, nor take that much memory from the memory reserves. The worker is not in
- * reclaim, so its allocations for the copy may reclaim. If memory is short, kswapd may write the
- * first pages of the copy to the swap device meanwhile, and so free memory for the other pages of
- * the copy.
- *
- * The worker has a second reason: a swap-out may drop the last reference to a BO. The release of
- * the BO then takes locks that other tasks hold while they allocate. A task in reclaim must not
- * take such locks.
- *
- * kswapd calls the shrinker long before memory is used up. If memory is used up nevertheless, the
- * OOM notifier makes the allocating task wait for the worker before the kernel kills a process. The
- * task waits for SHRINK_OOM_WAIT at most, because the task may hold a lock that the worker needs.
- * When the OOM notifier runs, free memory is below the minimum watermark, so the worker's
- * allocations would fail. So the copy of a small BO may use the memory reserves (PF_MEMALLOC)
- * instead of reclaiming. After the copy the BO's own pages are freed, and fill the reserves again.
+ * Swaps out BOs under memory pressure. The shrinker and the OOM notifier only wake a worker,
+ * vgpu_shrink_work(), which swaps out BOs that are not in use.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
@@ -33,9 +16,15 @@
 #define SHRINK_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Number of pages that the OOM notifier requests from the worker: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
-/* Time limit of the OOM notifier's wait for the worker, in jiffies. */
+/*
+ * Time limit of the OOM notifier's wait for the worker, in jiffies. The wait must end, because the
+ * waiting task may hold a lock that the worker needs.
+ */
 #define SHRINK_OOM_WAIT		HZ
-/* Largest BO, in pages, whose copy to shmem may take memory from the reserves: 2 MiB. */
+/*
+ * Size, in pages, of the largest BO whose copy to shmem may use the memory reserves: 2 MiB. After
+ * the copy, the BO's own pages are freed and fill the reserves again.
+ */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Time in jiffies for which the shrinker reports no pages after a run that swapped out nothing. */
 #define SHRINK_REST		(HZ / 10)
@@ -98,14 +87,23 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 	return 0;
 }
 
-/* Allow or forbid the calling worker to allocate from the memory reserves. */
+/*
+ * Allow or forbid the calling worker to allocate from the memory reserves. When the OOM notifier
+ * has woken the worker, allocations without the reserves would fail, because free memory is below
+ * the minimum watermark.
+ */
 static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
 {
 	memalloc_noreclaim_restore(s->noreclaim);
 	s->noreclaim = use ? memalloc_noreclaim_save() : 0;
 }
 
-/* Each run of the work swaps out one BO, so that cancel_work_sync() does not wait long. */
+/*
+ * Swap out one BO. A task in reclaim must not do this itself:
+ *
+ * - Before TTM frees the BO's pages, TTM allocates memory to copy the whole BO to shmem.
+ * - The swap-out may release the BO. The release takes locks that allocating tasks hold.
+ */
 static void vgpu_shrink_work(struct work_struct *work)
 {
 	struct vgpu_shrink *s = shrink_of_work(work);
@@ -117,6 +115,7 @@ static void vgpu_shrink_work(struct work_struct *work)
 	WRITE_ONCE(s->task, current);
 	/* With GFP_NOFS, the allocations of the worker do not cause an OOM kill. */
 	nofs = memalloc_nofs_save();
+	/* Swap out only one BO in each run, so that cancel_work_sync() does not wait long. */
 	if (shrink_pages(s))
 		pages = ttm_device_swapout(&vdev->mman->bdev, &ctx, GFP_NOFS);
 	shrink_use_reserves(s, false);
@@ -137,6 +136,7 @@ static void vgpu_shrink_work(struct work_struct *work)
 	wake_up_all(&s->ran);
 }
 
+/* Make the allocating task wait for the worker before the kernel kills a process. */
 static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   void *freed)
 {
@@ -183,8 +183,8 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * If the current task is the shrinker's worker, the function allows the copy of a small BO to use
- * the memory reserves, and forbids it for other BOs. In other tasks the function does nothing.
+ * In the shrinker's worker, only the copy of a small BO may use the memory reserves. In other
+ * tasks the function does nothing.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
@@ -197,10 +197,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_copies);
 /**
  * vgpu_shrink_tt() - set whether system memory of a BO can be swapped out
  * @vdev: device
- * @ttm: the BO's pages; the caller holds the BO's reservation, or no other thread has a reference
- *       to the BO
- * @can: whether the pages can be swapped out from now on: they are populated and not pinned, and
- *       belong to neither an import nor a user pointer
+ * @ttm: the BO's pages; the reservation is held, or no other thread has a reference to the BO
+ * @can: true if the pages are populated, not pinned, and belong to neither an import nor a user
+ *       pointer
  */
 void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 {

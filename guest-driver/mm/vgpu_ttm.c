@@ -3,15 +3,8 @@
  * Implements TTM's device functions (struct ttm_device_funcs): system pages, evictions, moves,
  * CPU mappings.
  *
- * SDMA copies the contents, in the order given by the BO's reservation (vgpu_copy.c). The users of
- * a BO are the jobs of user space and the user queues that have a pending fence in the reservation.
- * A move of a BO without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then
- * copies; TTM keeps the old memory until the copy has completed. A move of a BO with users does not
- * wait for the users: the copy runs after them, and the mappings stay until then
- * (vgpu_mm_vm_ops.move_later). In three cases the thread that moves a BO waits for the BO's users:
- * if the BO moves between GTT and system memory, and so keeps its pages (vgpu_move_in_place()); if
- * SDMA does not copy, because the BO's owner, such as SVM, moves the content (vgpu_move_vacate());
- * and if the BO has importers, since importers must be notified before the move.
+ * The users of a BO, as named below, are the jobs of user space and the user queues that have a
+ * pending fence in the BO's reservation.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -72,11 +65,9 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 }
 
 /*
- * Returns false if the pages of @ttm exceed available memory (the estimate that the kernel prints
- * as MemAvailable) plus free swap space. Without this test, an allocation that cannot succeed would
- * take all free memory before it fails, and meanwhile other tasks' allocations would invoke the OOM
- * killer. BOs of at most SMALL_TT_PAGES are not tested. BOs that are not cached are not tested
- * either: they get pages from TTM's pool, and the estimate does not count the pool's free pages.
+ * Returns false if cached pages of @ttm exceed MemAvailable plus free swap space: the allocation
+ * would take all free memory, and other tasks would invoke the OOM killer. Other pages come from
+ * TTM's pool, which MemAvailable does not count.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -87,8 +78,7 @@ static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 
 /*
  * Allocate the pages of a BO, unless the BO is a user pointer or an import. If memory is used up,
- * the function returns -ENOMEM without invoking the OOM killer. This needs gfp_retry_mayfail, which
- * the function sets itself: in page faults, TTM creates @ctx and does not set this member.
+ * the function returns -ENOMEM without invoking the OOM killer.
  */
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
@@ -101,6 +91,7 @@ static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 		return 0;
 	if (!vgpu_tt_may_fit(ttm))
 		return -ENOMEM;
+	/* Without this flag, which TTM leaves out in page faults, the OOM killer would run. */
 	mayfail.gfp_retry_mayfail = true;
 	ret = ttm_pool_alloc(&bdev->pool, ttm, &mayfail);
 	if (!ret)
@@ -172,12 +163,10 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 /**
  * vgpu_ttm_evict_flags() - select the place to which a BO is evicted
  * @tbo: BO that has memory; the caller holds the reservation
- * @placement: receives the placement, to be passed to ttm_bo_validate() at once
+ * @placement: receives the placement for ttm_bo_validate()
  *
- * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does not
- * reach. A BO in GTT moves to system memory. A BO of SVM moves to system memory as well, but gets
- * no pages there, because SVM migrates the content to the pages of the process
- * (vgpu_move_vacate()).
+ * A BO in VRAM moves to GTT, or to TTM_PL_SYSTEM if GTT is full. A BO in GTT moves to
+ * TTM_PL_SYSTEM.
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)
@@ -186,6 +175,10 @@ void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 		{ .mem_type = TTM_PL_TT },
 		{ .mem_type = TTM_PL_SYSTEM },
 	};
+	/*
+	 * A BO of SVM moves to TTM_PL_SYSTEM, but gets no pages there, because SVM moves the
+	 * content to the pages of the process (vgpu_move_vacate()).
+	 */
 	bool to_gtt = tbo->resource->mem_type == TTM_PL_VRAM &&
 		      !vgpu_ttm_vacates(tbo);
 
@@ -274,10 +267,8 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if a move can be queued to run after the users of the BO, so that no thread waits
- * for the users. A move of a BO with importers cannot be queued, since importers must be notified
- * before the move. User queues cause no deadlock: the queued move waits for their eviction fence,
- * and this fence signals without waiting for any move.
+ * Returns true if a move can be queued to run after the users of the BO. Importers must be notified
+ * before a move. User queues cause no deadlock: their eviction fence waits for no move.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -357,6 +348,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 				 tbo->resource, new, tbo->base.size);
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {
+		/* TTM keeps the old memory until @fence signals. */
 		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
 		/*
 		 * If ttm_bo_move_accel_cleanup() fails, wait for the copy, because the caller
@@ -380,10 +372,8 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 
 /*
  * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards. Returns
- * -EBUSY if some of the content cannot leave now, although vgpu_bo_owner_ops.evict_ok may have
- * returned true before this call. TTM then continues with the next BO. The function leaves the BO
- * at its place on the LRU list: if it moved the BO to the end of the list, TTM's walk would reach
- * the BO again and not terminate.
+ * -EBUSY if some of the content cannot leave now, even if vgpu_bo_owner_ops.evict_ok has returned
+ * true. TTM then continues with the next BO.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -397,12 +387,20 @@ static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 	ret = ttm_bo_wait_ctx(tbo, ctx);
 	if (ret)
 		return ret;
+	/*
+	 * On -EBUSY, leave the BO at its place in the LRU list. At the end of the list, TTM's walk
+	 * would reach the BO again and not terminate.
+	 */
 	if (!bo->owner_ops->vacate(bo))
 		return -EBUSY;
 	ttm_bo_move_null(tbo, new);
 	return 0;
 }
 
+/*
+ * Move a BO. If the BO has no users, clear the GPU mappings, then move. If the BO has users, queue
+ * the copy to run after the users, and keep the mappings until then.
+ */
 static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 			 struct ttm_operation_ctx *ctx,
 			 struct ttm_resource *new, struct ttm_place *hop)
@@ -432,6 +430,10 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 
 	copies = from == TTM_PL_VRAM || to == TTM_PL_VRAM;
 	used = vgpu_move_has_users(tbo);
+	/*
+	 * Wait for the users if no copy can be queued to run after them: the pages stay, so that
+	 * there is no copy, or the BO has importers.
+	 */
 	if (used && !(copies && vgpu_bo_is_ours(tbo) &&
 		      vgpu_move_queues(to_vgpu_bo(tbo)))) {
 		ret = vgpu_move_wait_users(tbo, ctx);
@@ -524,10 +526,8 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Clear the memory of a BO whose last reference was dropped, so that its blocks are clear
- * when they are freed. The fence of the clear keeps TTM from freeing the blocks earlier. Jobs
- * may still write to the BO, for example a user fence, so the clear runs after all fences in
- * the BO's reservation.
+ * Queue a clear of a BO's memory after the last reference was dropped, so that the blocks are clear
+ * when they are freed. TTM frees the blocks when the fence of the clear has signalled.
  */
 static void vgpu_bo_wipe(struct vgpu_bo *bo)
 {
@@ -549,6 +549,7 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	if (!res || res->mem_type != TTM_PL_VRAM ||
 	    dma_resv_reserve_fences(tbo->base.resv, 1))
 		goto unlock;
+	/* The clear runs after jobs that may still write to the BO, for example a user fence. */
 	fence = vgpu_mm_clear_res(bo->vdev, tbo->base.resv, res, false);
 	if (IS_ERR(fence))
 		goto unlock;
@@ -574,8 +575,7 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
  * vgpu_mm_is_swapping() - whether a BO was swapped out recently
  * @vdev: device
  *
- * While BOs are being swapped out, an allocation of system memory for one BO probably causes the
- * swap-out of another.
+ * If true, an allocation of system memory for a BO probably causes another swap-out.
  *
  * Context: any.
  *

@@ -4,26 +4,12 @@
  *
  * DOC: pages and their validity
  *
- * The pages are not referenced: an MMU interval notifier runs when the process loses the pages, and
- * all use of the pages must have stopped when the notifier returns. Three steps precede the use of
- * the pages:
+ * A BO has no references to the pages. Before the process loses the pages, userptr_invalidate()
+ * stops all use of the pages. Three steps precede the use:
  *
- *	vgpu_userptr_prepare()	finds the pages (HMM) and stores the sequence of the
- *				notifier. No locks held; may fault pages in
- *	vgpu_userptr_bind()	reservation held: moves the BO to GTT with these
- *				pages, and clears GPU entries of earlier pages
- *	vgpu_userptr_valid()	notifier_lock held: tests whether the pages are still
- *				those of the process. If so, the notifier will wait for
- *				jobs that are submitted before notifier_lock is dropped
- *
- * A BO without pages is in AMDGPU_GEM_DOMAIN_CPU, which no engine reaches.
- *
- * The notifier waits for the BO's fences (render node), or calls a function of the owner that stops
- * all use (KFD: user queues have no fences). Then the notifier clears the GPU's page-table entries,
- * since a later job may access the addresses of the BO without naming the BO in its BO list.
- * Page-table entries are written between vgpu_userptr_lock() and vgpu_userptr_unlock(), and only
- * while the pages are those of the process. The notifier does not allocate, and takes no lock that
- * is held around an allocation.
+ *	vgpu_userptr_prepare()	finds the pages; no locks held
+ *	vgpu_userptr_bind()	moves the BO to GTT; reservation held
+ *	vgpu_userptr_valid()	tests the pages; reservation and notifier_lock held
  */
 #include <linux/dma-resv.h>
 #include <linux/hmm.h>
@@ -37,35 +23,43 @@
 
 /**
  * struct vgpu_userptr - process memory of a BO
- * @notifier: MMU interval notifier of the pages; notifier.mm is the mm of the process
- * @bo: the BO
- * @addr: address of the first byte, page aligned
- * @flags: AMDGPU_GEM_USERPTR_*
- * @invalidate: function that stops the use of the pages. If NULL, all use of the pages has fences
- *              in the BO's reservation, and the notifier waits for these fences instead
- * @owner: argument of @invalidate
- * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
- *         accessed by xchg(), without a lock
- * @binding: pages for the next move to GTT, or NULL; protected by the reservation
- * @sgt: bound pages, mapped for the device; protected by the reservation
- * @bound: true if pages are bound; written with the reservation held
- * @seq: sequence number of @notifier when the bound pages were found; written with the
- *       reservation held
- * @reached: true if the GPU's page tables may have entries for the pages; protected by
- *           notifier_lock
  */
 struct vgpu_userptr {
+	/** @notifier: MMU interval notifier of the pages; notifier.mm is the mm of the process */
 	struct mmu_interval_notifier notifier;
+	/** @bo: the BO */
 	struct vgpu_bo *bo;
+	/** @addr: address of the first byte, page aligned */
 	u64 addr;
+	/** @flags: AMDGPU_GEM_USERPTR_* */
 	u32 flags;
+	/**
+	 * @invalidate: function that stops the use of the pages (KFD: user queues have no fences).
+	 * If NULL, @notifier waits for the fences in the BO's reservation instead
+	 */
 	vgpu_userptr_invalidate_fn invalidate;
+	/** @owner: argument of @invalidate */
 	void *owner;
+	/**
+	 * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
+	 * accessed by xchg(), without a lock
+	 */
 	struct vgpu_user_pages *found;
+	/** @binding: pages for the next move to GTT, or NULL; protected by the reservation */
 	struct vgpu_user_pages *binding;
+	/** @sgt: bound pages, mapped for the device; protected by the reservation */
 	struct sg_table sgt;
+	/** @bound: true if pages are bound; written with the reservation held */
 	bool bound;
+	/**
+	 * @seq: sequence number of @notifier when the bound pages were found; written with the
+	 * reservation held
+	 */
 	unsigned long seq;
+	/**
+	 * @reached: true if the GPU's page tables may have entries for the pages; protected by
+	 * vgpu_mman.notifier_lock
+	 */
 	bool reached;
 };
 
@@ -86,6 +80,10 @@ static struct device *userptr_dev(const struct vgpu_userptr *u)
 	return u->bo->vdev->drm.dev;
 }
 
+/*
+ * MMU notifier. Reclaim may call it, so it must not allocate, and must not take a lock that other
+ * threads hold while they allocate.
+ */
 static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 			       const struct mmu_notifier_range *range,
 			       unsigned long seq)
@@ -103,10 +101,9 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 	mutex_unlock(lock);
 
 	/*
-	 * Stop the use of the pages, or wait for its end. All fences to wait for are in the
-	 * reservation already: a thread that submits a job holds notifier_lock while it tests the
-	 * pages (vgpu_userptr_valid()) and adds its fence. After mmu_interval_set_seq() above, no
-	 * thread finds the pages valid any more.
+	 * All fences to wait for are in the reservation already: threads add fences under
+	 * notifier_lock, and only if vgpu_userptr_valid() returns true. Since
+	 * mmu_interval_set_seq() above, vgpu_userptr_valid() returns false.
 	 */
 	if (u->invalidate)
 		u->invalidate(u->owner);
@@ -115,6 +112,10 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 				      DMA_RESV_USAGE_BOOKKEEP, false,
 				      MAX_SCHEDULE_TIMEOUT);
 
+	/*
+	 * Clear the GPU's page-table entries, since a later job may access the addresses of the BO
+	 * without naming the BO in its BO list.
+	 */
 	mutex_lock(lock);
 	if (u->reached && mman->vm_ops)
 		mman->vm_ops->unmap_notify(u->bo);
@@ -132,17 +133,14 @@ static const struct mmu_interval_notifier_ops userptr_notifier_ops = {
  * @vdev: device
  * @addr: address of the first byte; page aligned
  * @size: bytes, whole pages
- * @flags: AMDGPU_GEM_USERPTR_READONLY if the GPU does not write to the pages; _ANONONLY to
- *         require that one VMA without a file covers the range
- * @invalidate: function that stops the use of the pages. If NULL, all use of the pages has fences
- *              in the BO's reservation, and the notifier waits for these fences instead
+ * @flags: AMDGPU_GEM_USERPTR_READONLY, _ANONONLY
+ * @invalidate: see vgpu_userptr.invalidate; may be NULL
  * @owner: argument of @invalidate
- * @out: receives the BO, in the CPU's domain
+ * @out: receives the BO, without pages, in AMDGPU_GEM_DOMAIN_CPU
  *
- * Does not find the pages: vgpu_userptr_prepare() does. Takes mmap_lock.
+ * Context: takes mmap_lock.
  *
- * Return: 0, -EINVAL for an invalid size or alignment, -EOVERFLOW for a range that
- * wraps, -EFAULT for a size beyond the address space, -ENOMEM, -EINTR.
+ * Return: 0; -EINVAL, -EOVERFLOW or -EFAULT for an invalid range; -ENOMEM; -EINTR.
  */
 int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 			vgpu_userptr_invalidate_fn invalidate, void *owner,
@@ -302,8 +300,8 @@ static int userptr_find(struct vgpu_userptr *u, struct vgpu_user_pages *pages)
  * vgpu_userptr_current() - whether the bound pages are still those of the process
  * @bo: user pointer
  *
- * The result is only a hint, because the process may lose the pages at any time. See
- * vgpu_userptr_valid() for an exact test.
+ * The result is only a hint: the process may lose the pages at any time. vgpu_userptr_valid() is
+ * exact.
  *
  * Context: any.
  *
@@ -321,14 +319,16 @@ bool vgpu_userptr_current(const struct vgpu_bo *bo)
  * vgpu_userptr_prepare() - find a BO's pages, unless the bound pages are current
  * @bo: user pointer
  *
- * The caller is a thread of the BO's process, or a kernel thread.
+ * Context: a thread of the BO's process, or a kernel thread. Takes mmap_lock, so the caller holds
+ * no reservation.
  *
- * Context: takes mmap_lock, so the caller holds no lock that must be taken after mmap_lock,
- * such as a reservation.
- *
- * Return: 0; -EFAULT if no usable memory is mapped at the address; -EPERM if the memory is
- * not writable, does not meet ANONONLY, or the caller is another process; -ESRCH if the
- * process has ended; -EAGAIN if the mapping keeps changing; -ENOMEM; -EINTR.
+ * Return:
+ * * 0, -ENOMEM, -EINTR
+ * * -EFAULT if no usable memory is mapped at the address
+ * * -EPERM for a caller in another process
+ * * -EPERM for read-only memory (without READONLY), or memory that does not meet ANONONLY
+ * * -ESRCH if the process has ended
+ * * -EAGAIN if the mapping keeps changing
  */
 int vgpu_userptr_prepare(struct vgpu_bo *bo)
 {
@@ -363,14 +363,15 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
 
 /**
  * vgpu_userptr_bind() - bind the pages that vgpu_userptr_prepare() found
- * @bo: user pointer, reservation held; after vgpu_userptr_prepare()
+ * @bo: user pointer, reservation held
  *
- * Moves the BO to GTT. If the pages differ from the pages bound before, the BO counts as moved, so
- * the caller must write the page-table entries of the BO's mappings again.
+ * Moves the BO to GTT. If the pages differ from those bound before, the caller must write the
+ * page-table entries of the BO again.
  *
- * Return: 0; -EAGAIN if no pages have been found and none are bound, so that the caller must
- * call vgpu_userptr_prepare() again; -ENOMEM; -ERESTARTSYS; -EIO if the device cannot address
- * the pages.
+ * Return:
+ * * 0, -ENOMEM, -ERESTARTSYS
+ * * -EAGAIN if no pages are found or bound: call vgpu_userptr_prepare() again
+ * * -EIO if the device cannot address the pages
  */
 int vgpu_userptr_bind(struct vgpu_bo *bo)
 {
@@ -413,14 +414,11 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
  * vgpu_userptr_populate() - find and bind the pages of a BO
  * @bo: user pointer
  *
- * Calls vgpu_userptr_prepare() and vgpu_userptr_bind(). Starts again if vgpu_userptr_bind() has no
- * pages (-EAGAIN), because another thread has taken or unbound them between the two calls. When the
- * function returns, the MMU notifier may already have invalidated the bound pages:
- * vgpu_userptr_valid() tests this.
+ * On return the pages may already be invalid again: test with vgpu_userptr_valid().
  *
- * Context: the caller holds no lock, as for vgpu_userptr_prepare().
+ * Context: as for vgpu_userptr_prepare(). Takes the reservation.
  *
- * Return: 0, or the errors of vgpu_userptr_prepare() and vgpu_userptr_bind().
+ * Return: 0, or an error of vgpu_userptr_prepare() or vgpu_userptr_bind().
  */
 int vgpu_userptr_populate(struct vgpu_bo *bo)
 {
@@ -435,6 +433,7 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
 			return ret;
 		ret = vgpu_userptr_bind(bo);
 		ttm_bo_unreserve(&bo->tbo);
+		/* -EAGAIN: another thread has taken or unbound the pages meanwhile. */
 	} while (ret == -EAGAIN);
 	return ret;
 }
@@ -443,14 +442,10 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
  * vgpu_userptr_valid() - whether the bound pages are those of the process
  * @bo: user pointer, reservation held
  *
- * If the result is true, and the caller adds fences to the BO's reservation before dropping
- * vgpu_mman.notifier_lock, the notifier will wait for these fences.
+ * Context: vgpu_mm_notifier_lock() is held.
  *
- * Context: the caller holds vgpu_mman.notifier_lock. It must not allocate until it drops this lock,
- * because reclaim may call the notifier, which takes the lock.
- *
- * Return: true if the pages are bound and current; if false, the caller calls
- * vgpu_userptr_prepare() again.
+ * Return: true if the pages are valid. Then the MMU notifier waits for fences that the caller adds
+ * to the reservation before dropping the lock. If false, call vgpu_userptr_prepare() again.
  */
 bool vgpu_userptr_valid(struct vgpu_bo *bo)
 {
@@ -461,6 +456,7 @@ bool vgpu_userptr_valid(struct vgpu_bo *bo)
 	return u->bound && !mmu_interval_read_retry(&u->notifier, u->seq);
 }
 
+/* Mark the pages dirty, before the GPU's page tables get writable entries for them. */
 static void userptr_written(struct vgpu_userptr *u)
 {
 	const struct ttm_tt *ttm = u->bo->tbo.ttm;
@@ -474,15 +470,13 @@ static void userptr_written(struct vgpu_userptr *u)
 
 /**
  * vgpu_userptr_lock() - lock out a user pointer's notifier while page-table entries are written
- * @bo: any BO, reservation held. If the BO is not a user pointer, the function takes no lock
- *      and returns true
+ * @bo: any BO, reservation held
  *
- * For a user pointer the function takes vgpu_mman.notifier_lock. Callers write page-table entries
- * of the BO's pages and change bo->vm_mappings only between this call and vgpu_userptr_unlock(). If
- * entries may be written, the function marks writable pages dirty.
+ * Takes vgpu_mman.notifier_lock if @bo is a user pointer, even if the result is false. Until
+ * vgpu_userptr_unlock(), the caller may change bo->vm_mappings.
  *
- * Return: true if entries may be written; false if the bound pages are not those of the
- * process any more. For a user pointer the lock is held in either case.
+ * Return: true if the caller may also write page-table entries of the BO's pages; false if @bo is a
+ * user pointer without valid pages.
  */
 bool vgpu_userptr_lock(struct vgpu_bo *bo)
 {
@@ -510,12 +504,10 @@ void vgpu_userptr_unlock(struct vgpu_bo *bo)
 
 /**
  * vgpu_userptr_tt_bind() - DMA-map the pages of a user pointer that moves to GTT
- * @bo: user pointer, reservation held; vgpu_userptr_bind() has stored the pages to map in
- *      vgpu_userptr.binding
+ * @bo: user pointer, reservation held; the pages to map are in vgpu_userptr.binding
  * @ttm: the BO's struct ttm_tt; receives the pages and their DMA addresses
  *
- * Return: 0; -EFAULT if vgpu_userptr.binding is NULL, because the move was not started by
- * vgpu_userptr_bind(); -ENOMEM; -EIO.
+ * Return: 0; -EFAULT if vgpu_userptr_bind() did not start the move; -ENOMEM; -EIO.
  */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -579,18 +571,20 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 
 /**
  * vgpu_page_set_dirty() - mark a page dirty, before the GPU gets write access
- * @page: page that HMM found writable. The caller holds a lock that the MMU notifier of the
- *        page waits for, so the page cannot be unmapped until the caller drops the lock
+ * @page: page that HMM found writable; the caller holds a lock that the page's MMU notifier waits
+ *        for, so the page stays mapped
  *
- * GPU writes set no dirty bit in CPU page tables. Without this call reclaim would drop
- * data that only the GPU wrote. This concerns pages that MADV_FREE made clean, pages of
- * shmem, and pages that have an older copy in swap space. Pages of a file system are already
- * dirty if they are writable.
+ * GPU writes set no dirty bit in CPU page tables. Without this call, reclaim would drop data that
+ * only the GPU wrote.
  */
 void vgpu_page_set_dirty(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 
+	/*
+	 * Pages of a file system are already dirty if they are writable. Other pages may be clean:
+	 * after MADV_FREE, in shmem, or with an older copy in swap space.
+	 */
 	if (folio_test_anon(folio) || folio_test_swapbacked(folio))
 		folio_mark_dirty(folio);
 }

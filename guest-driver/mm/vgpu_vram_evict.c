@@ -21,28 +21,36 @@
 
 /**
  * struct vram_search - a walk through vgpu_vram_mgr.resources, from the oldest to the newest
- * @next: resources with a vgpu_vram_resource.number below this have been visited
- * @end: resources from this number on were allocated after the walk began, and are not visited
- * @locked: true if the walk holds the reservation of the BO that it has found
- * @going: true if the walk met a BO that has no references any more and still has its memory
- * @kept: time in jiffies until an owner first allows the eviction of a visited BO: the minimum of
- *        the known times of vgpu_bo_owner_ops.evict_in, or 0 if no time is known
  */
 struct vram_search {
+	/** @next: resources with a vgpu_vram_resource.number below this have been visited */
 	u64 next;
+	/**
+	 * @end: resources from this number on were allocated after the walk began, and are not
+	 * visited
+	 */
 	u64 end;
+	/** @locked: true if the walk holds the reservation of the BO that it has found */
 	bool locked;
+	/**
+	 * @going: true if the walk met a BO that has no references any more and still has its
+	 * memory
+	 */
 	bool going;
+	/**
+	 * @kept: number of jiffies until an owner first allows the eviction of a visited BO (the
+	 * minimum of vgpu_bo_owner_ops.evict_in), or 0 if no time is known
+	 */
 	unsigned long kept;
 };
 
 /*
- * Returns true if the BO needs no eviction. Either the BO is not in VRAM any more, or TTM will free
- * its VRAM when fences signal: the BO is deleted, or is the object in which TTM keeps the old
- * memory of a BO during a move. The caller holds the reservation.
+ * Returns true if the BO needs no eviction: the BO is not in VRAM any more, or TTM will free the
+ * BO's VRAM when fences signal. The caller holds the reservation.
  */
 static bool vram_leaves(const struct ttm_buffer_object *tbo)
 {
+	/* If not ours, @tbo is TTM's object for the old memory of a BO during a move. */
 	return !vgpu_bo_is_ours(tbo) || tbo->deleted || !tbo->resource ||
 	       tbo->resource->mem_type != TTM_PL_VRAM;
 }
@@ -73,16 +81,12 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Returns true, with a reference to the BO @tbo, if the walk stops at the BO. There are two cases:
+ * Returns true, with a reference to @tbo, if the walk stops at @tbo. Then s->locked is:
  *
- * - The BO leaves VRAM without an eviction (vram_leaves()), or may be evicted. Then this function
- *   has locked the BO's reservation, and has set s->locked.
- * - Another thread holds the reservation, so it is unknown whether the BO may be evicted. Then
- *   s->locked is false, and vram_evict_found() waits for the reservation.
+ * - true, with the reservation held, if @tbo may be evicted or needs no eviction
+ * - false if another thread holds the reservation
  *
- * Returns false for a pinned BO, for a BO that may not be evicted, and for a BO without references,
- * which is being freed. For the latter, sets s->going. The caller holds the manager's lock and
- * lru_lock.
+ * The caller holds vgpu_vram_mgr.lock and lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)
@@ -93,6 +97,7 @@ static bool vram_search_take(struct vram_search *s,
 	if (!s->locked || vram_leaves(tbo) || vram_evictable(tbo, &s->kept)) {
 		if (ttm_bo_get_unless_zero(tbo))
 			return true;
+		/* The BO has no references, so it is being freed. */
 		s->going = true;
 	}
 	if (s->locked)
@@ -127,10 +132,11 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Evict the BO; the caller holds the reservation. If the owner does not allow the eviction yet,
- * includes the remaining time in the minimum *@kept (see vram_search.kept). Returns 0; -ENOENT if
- * the BO may not be evicted; -EBUSY if vgpu_ttm_eviction_valuable() or vgpu_bo_owner_ops.vacate
- * refuses the eviction now; or another error of ttm_bo_validate().
+ * Evict the BO; the caller holds the reservation. @kept: see vram_evictable(). Returns 0 or:
+ *
+ * - -ENOENT if the BO may not be evicted
+ * - -EBUSY if vgpu_ttm_eviction_valuable() or vgpu_bo_owner_ops.vacate refuses the eviction now
+ * - another error of ttm_bo_validate()
  */
 static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -159,6 +165,10 @@ static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo
 {
 	int ret = 0;
 
+	/*
+	 * Wait for the reservation. TTM only tries to lock it, and may fail every time if other
+	 * threads take the reservation again and again (CPU page faults, moves).
+	 */
 	if (!s->locked)
 		ret = ttm_bo_reserve(tbo, true, false, NULL);
 	if (!ret) {
@@ -187,29 +197,19 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
 /**
  * vgpu_vram_mgr_make_room() - evict BOs that TTM's eviction skipped
  * @vdev: device
- * @size: size of the allocation, bytes
- * @frees: result of vgpu_vram_mgr_frees() before the allocation that failed. If VRAM was freed
- *         since then, the function does not wait for a free
+ * @size: bytes of VRAM to make free
+ * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
- * TTM takes the reservations of BOs in VRAM only by trylock, as an allocation has no ticket. A
- * thread that takes the reservation of a BO again and again (CPU page faults, moves) may hold
- * the reservation at every try of TTM. So this function waits for the reservation, and evicts
- * the BO before it drops the reservation. The function evicts BOs until @size bytes of VRAM are
- * free.
+ * If no BO can be evicted, waits for a limited time until VRAM is freed.
  *
- * If no BO can be evicted, the function then waits until VRAM is freed. This wait for VRAM ends at
- * the shortest of these limits:
+ * Context: takes vgpu_vram_mgr.lock; waits for reservations. The caller holds no lock that a holder
+ * of a reservation may wait for.
  *
- * * one jiffy, if the eviction of a BO was refused for now (-EBUSY). An example is a BO with a page
- *   of SVM that is in use: no event reports the release of the page, so the caller has to poll.
- * * the time until the first owner allows the eviction of its BO (vgpu_bo_owner_ops.evict_in)
- * * one second, if a BO that is being freed still has its memory
- *
- * Context: process. Takes the manager's lock and reservations. The caller holds no lock that
- * holders of a reservation wait for.
- *
- * Return: 0 if the caller should try again; -ENOENT if no BO may be evicted and no VRAM was
- * freed; -ENOMEM if no system memory is free for the content of a BO; -ENODEV; -ERESTARTSYS.
+ * Return:
+ * * 0: try the allocation again
+ * * -ENOENT if no BO may be evicted and no VRAM was freed
+ * * -ENOMEM if system memory is too short to evict a BO
+ * * -ENODEV, -ERESTARTSYS
  */
 int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 			    unsigned int frees)
@@ -240,7 +240,12 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 
 	if (made || READ_ONCE(mgr->frees) != frees)
 		return 0;
+	/*
+	 * If an eviction was refused (-EBUSY), try again after one jiffy: no event reports, for
+	 * example, that a page of SVM is not in use any more.
+	 */
 	wait = busy ? 1 : s.kept;
+	/* A BO without references is being freed: wait at most one second for its VRAM. */
 	if (s.going)
 		wait = min_not_zero(wait, (unsigned long)HZ);
 	if (!wait)
@@ -253,14 +258,16 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 
 /**
  * struct vram_hope - whether VRAM may become free for an allocation
- * @held: true if another thread holds the reservation of a BO of user space
- * @evictable: true if a BO may be evicted
- * @kept: number of jiffies until an owner first allows the eviction of its BO
- *        (vgpu_bo_owner_ops.evict_in), or 0 if no such time is known
  */
 struct vram_hope {
+	/** @held: true if another thread holds the reservation of a BO of user space */
 	bool held;
+	/** @evictable: true if a BO may be evicted */
 	bool evictable;
+	/**
+	 * @kept: jiffies until an owner first allows an eviction (the minimum of
+	 * vgpu_bo_owner_ops.evict_in), or 0 if no time is known
+	 */
 	unsigned long kept;
 };
 
@@ -295,22 +302,12 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * @vdev: device
  * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
- * Waits for BOs that owners keep in VRAM for a known time (vgpu_bo_owner_ops.evict_in). Only for
- * callers that may hold reservations, and so cannot wait for a BO that another thread has
- * reserved; other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; takes
- * reservations only by trylock.
- *
- * Context: sleeps, killable.
+ * Context: sleeps; takes vgpu_vram_mgr.lock. The caller may hold reservations.
  *
  * Return:
- * * 0 if the shortest known time has passed, or if VRAM was freed during the wait: the caller tries
- *   again
- * * 1 after a pause of one jiffy, which lets other threads make progress: the caller tries again,
- *   up to a limit. The function pauses in three cases: a BO can be evicted now; VRAM was freed
- *   between the read of @frees and this call; or another thread held the reservation of a BO, and
- *   no owner keeps a BO for a known time
- * * -ENOENT if there is nothing to wait for: no BO can be evicted, now or after a known time, and
- *   no other thread held the reservation of a BO
+ * * 0 if VRAM was freed, or after the shortest known time of vgpu_bo_owner_ops.evict_in
+ * * 1 after a pause of one jiffy; the caller limits the number of tries
+ * * -ENOENT if no BO is reserved, and none can be evicted, now or after a known time
  * * -EINTR on a fatal signal
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
@@ -319,6 +316,10 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 	struct vram_hope hope = vram_look(mgr);
 	long left;
 
+	/*
+	 * Pause, so that other threads make progress, if the allocation may succeed now, or if it
+	 * is unknown whether a reserved BO may be evicted.
+	 */
 	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
 	    (hope.held && !hope.kept)) {
 		schedule_timeout_killable(1);

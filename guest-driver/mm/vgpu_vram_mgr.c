@@ -2,9 +2,8 @@
 /*
  * The VRAM manager allocates TTM resources that consist of buddy blocks.
  *
- * A BO gets the largest blocks available. They need not be adjacent, unless the BO requests
- * contiguous memory. Blocks that were wiped before they were freed are recorded as clear, and
- * are preferred for allocations that need zeros.
+ * The blocks need not be adjacent, unless the BO requests contiguous memory. Allocations that need
+ * zeros prefer blocks that were wiped before they were freed.
  */
 #include <linux/dma-fence.h>
 #include <linux/list_sort.h>
@@ -110,10 +109,9 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * With GPU_BUDDY_CONTIGUOUS_ALLOCATION the allocator aligns the blocks to the allocation's
-	 * size, even if @align is larger. So if @align is at least the size, leave the flag out:
-	 * the allocator then rounds the size up to @align and takes a single block of this size,
-	 * which is aligned and contiguous.
+	 * GPU_BUDDY_CONTIGUOUS_ALLOCATION aligns the blocks to the size, even if @align is larger.
+	 * If @align is at least the size, leave the flag out: the allocator then takes a single
+	 * block of @align bytes.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;
@@ -302,9 +300,9 @@ static bool vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs,
  * @fence: fence of the copy
  * @vram_epoch: vgpu_hw.vram_epoch before the copy's first job was created
  *
- * If VRAM is lost before the copy is done, the BO will be marked as lost.
+ * If VRAM is lost before the copy is done, the BO is marked as lost.
  *
- * Context: takes the manager's lock.
+ * Context: takes vgpu_vram_mgr.lock.
  */
 void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch)
@@ -327,10 +325,9 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * If the epoch has changed since the caller read @vram_epoch, a reset has lost VRAM. Then
-	 * mark @bo as lost, unless the copy (@fence) is done without an error. Otherwise, the
-	 * copy's jobs from before the loss were or will be cancelled, and its later jobs copy lost
-	 * content.
+	 * If VRAM was lost after the caller read @vram_epoch, mark @bo as lost, unless the copy is
+	 * already done without an error. The copy's jobs from before the loss are cancelled, and
+	 * its later jobs copy lost content.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))
@@ -355,15 +352,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * vgpu_vram_mgr_mark_lost() - mark the BOs whose content was lost with VRAM
  * @vdev: device, after a reset; earlier jobs have ended
  *
- * Marks the BOs in VRAM. Copy jobs that were created before the loss of VRAM are cancelled
- * (vgpu_copy_job.c), so the function also marks each BO whose copy out of VRAM was or will be
- * cancelled.
+ * Context: takes vgpu_vram_mgr.lock. Not in the worker of the recovery: a holder of this lock may
+ * wait in memory reclaim until the worker has restarted the engines.
  *
- * Context: takes the manager's lock. Holders of the lock allocate memory, and reclaim may wait for
- * engines. So the worker of the recovery, which restarts the engines, must not call the function.
- *
- * Return: number of BOs that lost their content, not counting BOs of the kernel, such as page
- * tables.
+ * Return: number of BOs marked.
  */
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 {
@@ -384,6 +376,10 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		lost += vram_mark_lost(mgr, to_bo_state(to_vgpu_bo(tbo)), epoch);
 	}
 	spin_unlock(&vdev->mman->bdev.lru_lock);
+	/*
+	 * Mark each BO whose copy out of VRAM was cancelled, or will be cancelled because the copy
+	 * was created before VRAM was lost (vgpu_copy_job.c).
+	 */
 	list_for_each_entry_safe(bs, next, &mgr->leaving, leaving_link) {
 		int status = dma_fence_get_status(bs->leaving);
 
@@ -454,8 +450,7 @@ u64 vgpu_vram_mgr_size(struct vgpu_device *vdev)
  * vgpu_vram_mgr_usage() - get the amount of VRAM that BOs use
  * @vdev: device
  *
- * Reads the allocator's count and not TTM's, because TTM also counts allocations that are still
- * being tried and may fail: TTM's count can exceed vgpu_vram_mgr_size().
+ * TTM's own count is not used: TTM also counts allocations that may still fail.
  *
  * Context: any.
  *

@@ -12,10 +12,8 @@
 #include "kfd_process.h"
 
 /**
- * kfd_doorbell_alloc() - allocate a process's slice of the doorbell BAR
+ * kfd_doorbell_alloc() - allocate a process's slice of the doorbell BAR, if it has none
  * @pdd: state of the process on the GPU
- *
- * Does nothing if the process has its slice already.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *

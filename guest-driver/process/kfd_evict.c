@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Takes the queues of a process off the hardware before its BOs are evicted, and restores the BOs
- * and the queues.
+ * Takes a process's queues off the hardware before BOs of the process are evicted, and restores the
+ * BOs and the queues.
  *
  * DOC: eviction fence
  *
- * A user queue runs until it is destroyed, so an eviction of a BO that a queue may access has to
- * stop this queue. Therefore, if a process has queues, all BOs that it has mapped carry its
- * eviction fence. The fence has usage BOOKKEEP, so that only evictions wait for the fence. When a
- * task first waits for the fence, the fence starts eviction_work. eviction_work takes all queues of
- * the process off the hardware, waits until the hardware has preempted them, and signals the fence;
- * it waits for no allocation, reservation or time slice. Later restore_work validates every mapped
- * BO, adds a new eviction fence to each BO, and puts the queues back on the hardware. If the new
- * fence has signalled before the queues are back, restore_work tries again. kfd_timeslice.c
- * decides, before any wait for a fence, which process loses its memory, so that all processes make
- * progress.
+ * All mapped BOs of a process with queues carry the eviction fence of the process.
  *
  *	first queue ────► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
  *	                      │                      ▼ fence signalled
  *	   queues on ◄── restore_work ◄───────── evicted
- *
- * Memory reclaim waits for eviction_work, so eviction_work takes queue_lock only. Queues are on
- * the hardware only while the newest fence is on all mapped BOs and has not signalled; the test
- * of the fence and the load of the queues are one critical section of queue_lock.
- *
- * A process never evicts its own BOs (kgd_mem_evict_ok()). It would gain nothing, because its
- * queues run only after all its BOs have been restored.
  */
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
@@ -196,7 +180,8 @@ static void kfd_restore_schedule(struct kfd_process *p)
 
 /*
  * Take the queues off the hardware, schedule the restore and signal the eviction fence. The
- * caller holds queue_lock; p->ef is not NULL.
+ * caller holds queue_lock; p->ef is not NULL. The restore needs no reference to the process:
+ * kfd_process_info_fini() cancels restore_work before the process is freed.
  */
 static void kfd_evict_locked(struct kfd_process *p,
 			     enum KFD_QUEUE_EVICTION_TRIGGERS why)
@@ -220,17 +205,13 @@ static void kfd_evict_locked(struct kfd_process *p,
 
 /**
  * kfd_evict_now() - take a process's queues off the hardware, until all BOs are valid again
- * @info: BOs of the process
- * @why: trigger of the eviction, for its SMI event
+ * @info: BOs of the process; the caller needs no reference to the process
+ * @why: trigger of the eviction, for the SMI event
  *
- * Tests under queue_lock whether the process is resident, and does nothing if it is not.
+ * Does nothing if the process is not resident.
  *
- * For a resident process, the function queues restore_work, which uses the process. But the caller
- * needs no reference to the process: before a process is freed, it stops being resident, and then
- * kfd_process_info_fini() cancels restore_work.
- *
- * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
- * does not allocate, takes no reservation.
+ * Context: process context, also in MMU notifiers and reclaim. Takes kfd_process.queue_lock; does
+ * not allocate, takes no reservation.
  */
 void kfd_evict_now(struct amdkfd_process_info *info,
 		   enum KFD_QUEUE_EVICTION_TRIGGERS why)
@@ -256,6 +237,11 @@ static bool kfd_evict_wanted(const struct kfd_process *p)
 	return p->ef && test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &p->ef->flags);
 }
 
+/*
+ * Take the queues off the hardware for a task that waits for the eviction fence. Memory reclaim may
+ * wait for the fence. So eviction_work takes queue_lock only, and waits for no allocation,
+ * reservation or time slice.
+ */
 static void kfd_eviction_work(struct work_struct *work)
 {
 	struct kfd_process *p = container_of(work, struct kfd_process,
@@ -270,8 +256,9 @@ static void kfd_eviction_work(struct work_struct *work)
 }
 
 /*
- * Put the queues back on the hardware. Returns 0, or -EAGAIN if the eviction fence that this
- * restore has created has signalled already.
+ * Put the queues back on the hardware. Returns 0, or -EAGAIN if the newest eviction fence has
+ * signalled. queue_lock is held from the test of the fence until the queues are loaded, so the
+ * fence cannot signal in between.
  */
 static int kfd_restore_queues(struct kfd_process *p)
 {
@@ -358,12 +345,8 @@ static int kfd_restore_try(struct kfd_process *p)
 }
 
 /*
- * Take kfd_process.mutex, and a slot of kfd_restore_slots. The holder of a slot must not sleep on
- * the mutex. So the function takes the slot first, and then the mutex by trylock. After
- * KFD_RESTORE_BUSY failures, the order is the other way round: the function sleeps on the mutex,
- * and then takes the slot.
- *
- * Return: true if the function has taken both; false, with neither held, if the mutex is busy.
+ * Take kfd_process.mutex and a slot of kfd_restore_slots. Returns false, with neither held, if a
+ * trylock of the mutex fails. Never sleeps on the mutex while holding a slot.
  */
 static bool kfd_restore_lock(struct kfd_process *p)
 {
@@ -422,19 +405,16 @@ static void kfd_restore_work(struct work_struct *work)
 
 /**
  * kfd_process_keeps() - whether an eviction has to spare a BO of a process with queues
- * @info: BOs of the process that maps the BO and has queues
- * @mem_type: TTM_PL_* of the memory in which the BO is
- *
- * If the function returns true, the caller evicts another BO or uses another placement.
+ * @info: BOs of the process that maps the BO
+ * @mem_type: TTM_PL_* of the BO
  *
  * Context: atomic.
  *
- * Return: true if the eviction has to spare the BO. This depends on the kind of the eviction:
+ * Return: true if the eviction has to spare the BO:
  *
- * * If restore_work of another process evicts the BO from VRAM, or if the BO is not in VRAM: true
- *   while the process of @info is being restored, and during its time slice after that.
- * * If anything else evicts the BO from VRAM (an allocation): true as long as kfd_process_kept()
- *   returns a time other than 0.
+ * * if an allocation outside of restore_work evicts the BO from VRAM: as long as kfd_process_kept()
+ *   is not 0
+ * * else: during the restore of the process, and in the time slice after the restore
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {
@@ -513,6 +493,7 @@ int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
 	if (!info->resident)
 		return 0;
 	ret = dma_resv_reserve_fences(resv, 1);
+	/* With the usage BOOKKEEP, only evictions wait for the fence. */
 	if (!ret)
 		dma_resv_add_fence(resv, p->ef, DMA_RESV_USAGE_BOOKKEEP);
 	return ret;
@@ -522,11 +503,9 @@ int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
  * kfd_evict_signalled() - whether the newest eviction fence has signalled
  * @info: BOs of a resident process
  *
- * After the fence has signalled, evictions that waited for the fence may move the BOs at any time.
- *
  * Context: kfd_process.mutex is held.
  *
- * Return: true if the fence has signalled.
+ * Return: true if the fence has signalled. Then evictions may move the BOs at any time.
  */
 bool kfd_evict_signalled(struct amdkfd_process_info *info)
 {
@@ -558,8 +537,7 @@ void kfd_evict_fence_remove(struct amdkfd_process_info *info,
  * kfd_process_make_resident() - validate all mapped BOs, before the first queue of a process
  * @p: process
  *
- * After success, an eviction of one of these BOs takes the queues off the hardware first. Does
- * nothing if the process is resident already.
+ * After success, an eviction of one of these BOs takes the queues off the hardware first.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
@@ -578,6 +556,11 @@ int kfd_process_make_resident(struct kfd_process *p)
 	ret = kfd_fence_renew(p);
 	if (ret)
 		return ret;
+	/*
+	 * Set info->resident before kgd_mem_validate_all() reserves the BOs. Otherwise
+	 * kfd_evict_fence_add() would add no fence, and an eviction of a BO would not take the
+	 * queues off the hardware.
+	 */
 	WRITE_ONCE(info->resident, true);
 	ret = kgd_mem_find_pages(p);
 	kfd_timeslice_begin(&info->timeslice, jiffies);
@@ -690,13 +673,13 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
  * @p: process without references
  *
  * Separate from kfd_process_info_fini(), because notifiers of user pointers may use
- * kgd_process_info between the two calls. No RCU grace period is needed: a lookup that still finds
- * @p in an RCU read-side section does not use kgd_process_info.
+ * kgd_process_info between the two calls.
  *
  * Context: any.
  */
 void kfd_process_info_free(struct kfd_process *p)
 {
+	/* No RCU grace period: a lookup that still finds @p does not use kgd_process_info. */
 	kfree(p->kgd_process_info);
 	p->kgd_process_info = NULL;
 }
@@ -706,14 +689,13 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_free);
  * kfd_process_evict_queues() - take a process's queues off the hardware of a GPU
  * @pdd: state of the process on the GPU
  *
- * Calls nest: kfd_process_device.evicted counts them. On return no queue of the process accesses
- * memory on this GPU.
+ * Each call needs one kfd_process_restore_queues(). On return the queues on this GPU access no
+ * memory.
  *
- * Context: process context, MMU notifiers and the fault worker included. Takes
- * kfd_process.queue_lock; does not allocate.
+ * Context: process context, also in MMU notifiers. Takes kfd_process.queue_lock; does not allocate.
  *
- * Return: 0, or -ETIME if the hardware did not preempt a queue in time. This is logged, and
- * the queue counts as stopped.
+ * Return: 0, or -ETIME (logged) if the hardware did not preempt a queue in time. The queue then
+ * counts as stopped.
  */
 int kfd_process_evict_queues(struct kfd_process_device *pdd)
 {
@@ -733,10 +715,9 @@ int kfd_process_evict_queues(struct kfd_process_device *pdd)
  *
  * The call that undoes the last eviction puts the queues back on the hardware.
  *
- * Context: process context, MMU notifiers and the fault worker included. Takes
- * kfd_process.queue_lock; does not allocate.
+ * Context: process context, also in MMU notifiers. Takes kfd_process.queue_lock; does not allocate.
  *
- * Return: 0 or -ETIME, as kfd_process_evict_queues().
+ * Return: 0, or -ETIME if the hardware did not start a queue in time.
  */
 int kfd_process_restore_queues(struct kfd_process_device *pdd)
 {

@@ -2,21 +2,8 @@
 /*
  * Allocates, finds and frees memory of ALLOC_MEMORY_OF_GPU.
  *
- * DOC: where a BO may be
- *
- * Every BO may be evicted, which clears its page-table entries. While a process has queues, engines
- * may access its mapped BOs at any time. Such a BO carries the eviction fence (kfd_evict.c): an
- * eviction takes the queues off the hardware first, and the queues are put back on the hardware
- * when all mapped BOs have a place again. A BO for which VRAM has no room stays in system memory
- * and is mapped there. A process with queues does not evict its own BOs. kfd_timeslice.c decides
- * which process is evicted, and when.
- *
- * The BO's reservation orders eviction and restore. If an eviction takes the reservation of a BO
- * before the restore does, the restore finds that the BO has moved, and gives it a place again. If
- * an eviction takes the reservation after the restore, the eviction finds the fence on the BO.
- * Fences are added only while amdkfd_process_info.resident is set. So kfd_process_make_resident()
- * sets this member before it takes the first reservation. If the member was set later, a BO could
- * stay without a fence, and an eviction would not take the queues off the hardware.
+ * Mapped BOs of a process with queues carry the eviction fence (kfd_evict.c). A BO is evicted or
+ * restored only while the BO's reservation is held.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -37,10 +24,8 @@
 #include "kfd_process.h"
 
 /*
- * Implements vgpu_bo_owner_ops.evict_ok. Only processes that map the BO and have queues matter.
- * Returns false if one of them keeps the BO in place (kfd_process_keeps()). Also returns false if
- * the current task acts for one of them (kfd_process_is_own()), unless the BO is in system memory
- * (TTM_PL_SYSTEM).
+ * Implements vgpu_bo_owner_ops.evict_ok. Only processes that map the BO and have queues can forbid
+ * the eviction.
  */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -55,9 +40,9 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 		if (kfd_process_keeps(info, mem_type))
 			return false;
 		/*
-		 * A task that acts for a process must not evict the BOs of that process. Swapping
-		 * out a BO in TTM_PL_SYSTEM is allowed, because the GPU does not reach such a BO:
-		 * it was evicted already.
+		 * A process does not evict its own BOs, because its queues run only when all these
+		 * BOs have a place. A BO in TTM_PL_SYSTEM may be swapped out: the BO was evicted
+		 * already, so the GPU does not reach it.
 		 */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;
@@ -66,10 +51,8 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 }
 
 /*
- * Implements vgpu_bo_owner_ops.evict_in. Only processes that map the BO and have queues matter.
- * Each of them forbids the eviction for some time (kfd_process_kept()). Returns the jiffies until
- * the last of these times ends. Returns 0 (unknown) if the current task acts for one of the
- * processes (kfd_process_is_own()): such a task may not evict the BO, however long it waits.
+ * Implements vgpu_bo_owner_ops.evict_in. Only processes that map the BO and have queues can forbid
+ * the eviction. Returns the jiffies until all these processes allow it (kfd_process_kept()).
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -81,6 +64,10 @@ static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 		info = mem->process_info;
 		if (!mem->mapped_to_gpu_memory || !READ_ONCE(info->resident))
 			continue;
+		/*
+		 * 0 stands for an unknown time: a task that acts for the process may not evict the
+		 * BO, however long the task waits.
+		 */
 		if (kfd_process_is_own(info))
 			return 0;
 		left = max(left, kfd_process_kept(info));
@@ -184,9 +171,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
- * Bytes of VRAM that kgd_mem_make_table_room() makes free after the allocation of page tables has
- * failed with -ENOMEM. If this many bytes are free already, and no VRAM was freed since before the
- * allocation, the allocation lacked other memory. Then kgd_mem_make_table_room() returns -ENOMEM.
+ * Bytes of VRAM that kgd_mem_make_table_room() makes free after an allocation of page tables has
+ * failed.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 
@@ -221,19 +207,15 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 /**
  * kgd_mem_make_table_room() - make room in VRAM for page tables, after a call returned -ENOMEM
  * @vdev: device of the page tables
- * @frees: vgpu_vram_mgr_frees() before the call that returned -ENOMEM
+ * @frees: vgpu_vram_mgr_frees() before that call
  * @until: time at which the caller gives up, in jiffies
  *
- * Evicts BOs, or waits until VRAM is freed or a BO in VRAM may be evicted.
- *
- * Context: kfd_process.mutex may be held, no reservation is; sleeps.
+ * Context: kfd_process.mutex may be held, but no reservation; sleeps.
  *
  * Return:
- * * 0 if the caller should try again
- * * -ENOMEM if @until has passed
- * * -ENOMEM if VRAM already has room for page tables: the call that failed lacked other memory
- * * -ENOMEM if no BO can be evicted
- * * -ERESTARTSYS if a signal is pending, or another error of vgpu_vram_mgr_make_room()
+ * * 0: try the call again
+ * * -ENOMEM: @until has passed, VRAM was not short, or no BO can be evicted
+ * * -ERESTARTSYS, or another error of vgpu_vram_mgr_make_room()
  */
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until)
@@ -246,6 +228,7 @@ int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 		return -ENOMEM;
 	if (vgpu_vram_mgr_frees(vdev) != frees)
 		return 0;
+	/* VRAM was free already when the call returned -ENOMEM, so the call lacked other memory. */
 	if (vgpu_vram_mgr_usage(vdev) + KGD_MEM_TABLES_ROOM <= vgpu_vram_mgr_size(vdev))
 		return -ENOMEM;
 	ret = vgpu_vram_mgr_make_room(vdev, KGD_MEM_TABLES_ROOM, frees);
@@ -385,7 +368,7 @@ u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
  *
  * Context: sleeps.
  *
- * Return: the structure, or NULL if memory is used up.
+ * Return: the structure, or NULL if no memory is left.
  */
 struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags)
@@ -407,18 +390,18 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
  * kgd_mem_create() - allocate memory, or create a user pointer
  * @pdd: state of the process on the GPU, with an address space
  * @va: GPU address
- * @size: bytes; with KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM the length of both mappings together
+ * @size: bytes to map. KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM maps a BO of half the size twice
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @user_addr: address of a user pointer
- * @later: if true, the pages of a user pointer are not looked up by this function, but by
- *         restore_work, which runs after the CRIU operation RESUME
+ * @later: true to leave the look-up of a user pointer's pages to restore_work
  * @out: set to the memory on success
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.
  *
- * Return: 0; -EINVAL for invalid flags, size or address; -ENOMEM; -ERESTARTSYS; an error of
- * vgpu_vram_mgr_make_room(); for a user pointer, an error of vgpu_userptr_create() or
- * vgpu_userptr_populate().
+ * Return:
+ * * 0, -ENOMEM, -ERESTARTSYS
+ * * -EINVAL: invalid @flags, @size or @user_addr
+ * * another error of vgpu_vram_mgr_make_room() or kfd_userptr_create()
  */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out)
@@ -461,9 +444,7 @@ EXPORT_SYMBOL_IF_KUNIT(kgd_mem_create);
 /**
  * kgd_mem_destroy() - free memory that is not mapped any more
  * @owner: state of the process on a GPU, the same as in the call of kgd_mem_new() for @mem
- * @mem: memory, which the function frees
- *
- * Revokes the process's right to mmap the BO, and drops the BO.
+ * @mem: memory; the structure is freed, and the reference to the BO is dropped
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.
  */

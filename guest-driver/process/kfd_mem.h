@@ -25,85 +25,85 @@ struct vgpu_vm_bo;
 
 /**
  * struct kfd_mem_attachment - a BO mapped in a VM
- * @mem: the memory
- * @pdd: state of the process on the GPU whose VM maps @mem
- * @mem_link: link in kgd_mem.attachments
- * @vm_link: link in kfd_process_device.attachments
- * @vbo: the mapping in the VM
- * @va: GPU address of the mapping's first byte
- * @size: length in bytes
- * @fresh: true until kgd_mem_map() has written the page-table entries of the new mapping
- * @queue_refcount: number of queues that use the mapping; the mapping can be unmapped only if
- *                  the number is 0
  *
  * kfd_process.mutex protects all members.
  */
 struct kfd_mem_attachment {
+	/** @mem: the memory */
 	struct kgd_mem *mem;
+	/** @pdd: state of the process on the GPU whose VM maps @mem */
 	struct kfd_process_device *pdd;
+	/** @mem_link: link in kgd_mem.attachments */
 	struct list_head mem_link;
+	/** @vm_link: link in kfd_process_device.attachments */
 	struct list_head vm_link;
+	/** @vbo: the mapping in the VM */
 	struct vgpu_vm_bo *vbo;
+	/** @va: GPU address of the mapping's first byte */
 	u64 va;
+	/** @size: length of the mapping in bytes */
 	u64 size;
+	/** @fresh: true until kgd_mem_map() has written the page-table entries of the mapping */
 	bool fresh;
+	/** @queue_refcount: number of queues that use the mapping, and so prevent its unmapping */
 	unsigned int queue_refcount;
 };
 
 /**
  * struct kgd_mem - memory of a process: an allocation, an import, or a mapping of GEM_VA
- * @bo: the BO, referenced. Several structures may have the same BO. On each GPU, all doorbell
- *      allocations of a process share one BO, and all allocations of the MMIO page share one BO. If
- *      a dma-buf is imported on the GPU that exported it, the import shares the exported BO. A
- *      mapping of GEM_VA shares the BO of a GEM handle
- * @bo_link: link in vgpu_bo.users, except for doorbells and the MMIO page; protected by the BO's
- *           reservation
- * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, or
- *               two for each VM if @aql_queue is set
- * @validate_list: link in amdkfd_process_info.kfd_bo_list
- * @domain: domain of the BO: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
- * @mapped_to_gpu_memory: number of mappings. Written with kfd_process.mutex and the BO's
- *                        reservation held, read with one of the two held
- * @va: GPU address in every VM that maps the memory
- * @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_*
- * @process_info: kfd_process.kgd_process_info of the process
- * @aql_queue: true if each VM maps the memory twice, at adjacent addresses, so that packets of
- *             a ring need not wrap
- * @dmabuf: dma-buf of the import or export, referenced, or NULL
- * @is_imported: true if the memory was imported from a dma-buf
- * @gem: NULL for an allocation or import. For a mapping of GEM_VA (kfd_mem_gem.c): state of the
- *       process on the GPU whose VM maps the BO. If @gem is set, the structure has no handle and no
- *       @attachments, and @mapped_to_gpu_memory counts the mappings that GEM_VA has created
- * @invalid: true if the last look-up of a user pointer's pages found no memory at its address,
- *           or if there was no look-up yet. If true, kfd_userptr_place() unbinds the BO, and no
- *           entries are written until a look-up finds memory
  *
- * The other members are protected by kfd_process.mutex, or do not change after creation.
- *
- * Members of amdkfd's struct kgd_mem that this driver replaces:
- *
- * * lock: kfd_process.mutex serialises all calls that use the structure.
- * * range: mm/'s struct vgpu_userptr holds the pages that HMM found. The render node uses the same
- *   structure.
- * * sync: the fences are in the BO's reservation, and queues run only after the page-table entries
- *   have been written.
- * * gem_handle: kgd_mem_export() exports the GEM object itself, so KFD needs no DRM client with GEM
- *   handles.
+ * A member that names no lock is protected by kfd_process.mutex, or does not change after creation.
  */
 struct kgd_mem {
+	/**
+	 * @bo: the BO, referenced. Several struct kgd_mem may share a BO of doorbells or of the
+	 * MMIO page, and a BO with a dma-buf or a GEM handle
+	 */
 	struct vgpu_bo *bo;
+	/**
+	 * @bo_link: link in vgpu_bo.users, except for doorbells and the MMIO page; protected by the
+	 * BO's reservation
+	 */
 	struct list_head bo_link;
+	/**
+	 * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, or
+	 * two for each VM if @aql_queue is set; empty if @gem is set
+	 */
 	struct list_head attachments;
+	/** @validate_list: link in amdkfd_process_info.kfd_bo_list */
 	struct list_head validate_list;
+	/** @domain: domain of the BO: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP */
 	u32 domain;
+	/**
+	 * @mapped_to_gpu_memory: number of mappings; if @gem is set, mappings of GEM_VA. Written
+	 * with kfd_process.mutex and the BO's reservation held, read with one of the two held
+	 */
 	unsigned int mapped_to_gpu_memory;
+	/** @va: GPU address in every VM that maps the memory; unused if @gem is set */
 	u64 va;
+	/** @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_* */
 	u32 alloc_flags;
+	/** @process_info: kfd_process.kgd_process_info of the process */
 	struct amdkfd_process_info *process_info;
+	/**
+	 * @aql_queue: true if each VM maps the memory twice, at adjacent addresses, so that packets
+	 * of a ring need not wrap
+	 */
 	bool aql_queue;
+	/** @dmabuf: dma-buf of the import or export, referenced, or NULL */
 	struct dma_buf *dmabuf;
+	/** @is_imported: true if the memory was imported from a dma-buf */
 	bool is_imported;
+	/**
+	 * @gem: for memory that GEM_VA maps (kfd_mem_gem.c): state of the process on the GPU whose
+	 * VM maps the BO. Such memory has no KFD handle. NULL for an allocation or import
+	 */
 	struct kfd_process_device *gem;
+	/**
+	 * @invalid: true if the last look-up of a user pointer's pages found no memory, or if there
+	 * was no look-up yet. While true, kfd_userptr_place() unbinds the BO, and no entries are
+	 * written
+	 */
 	bool invalid;
 };
 

@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements GEM_VA in KFD's address spaces. User space calls GEM_VA on the render-node file that
- * ACQUIRE_VM named. drm/vgpu_gem_va_kfd.c takes the locks.
+ * Implements GEM_VA in KFD's address spaces, on the render-node file that ACQUIRE_VM named.
  *
- * DOC: the render node's BOs in KFD's address space
- *
- * As long as a BO is mapped by GEM_VA, the BO has a struct kgd_mem without a handle (kgd_mem.gem).
- * This applies to BOs of GEM_CREATE as well as to imports. Like every BO with a mapped struct
- * kgd_mem, the BO carries the eviction fence while the process has queues, and is evicted and
- * restored with the process. (amdgpu adds the fence only to BOs that it has imported from other
- * devices. So in amdgpu a queue may access, through stale entries, the memory of a BO that has
- * moved.) The struct kgd_mem also holds a reference to the BO, so the BO exists even after the
- * process that created it has ended.
- *
- * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
- * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. When the file closes its
- * last handle of a BO, kfd_gem_close() takes kfd_process.mutex and removes the BO's mappings. A
- * call that maps a BO looks the handle up under the same mutex. Otherwise a close between the
- * look-up and the mapping would miss the new mapping.
+ * A BO that GEM_VA maps has a struct kgd_mem without a KFD handle (kgd_mem.gem). So the BO is
+ * evicted and restored with the process.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -43,10 +29,8 @@
  *
  * Context: any.
  *
- * Return: the process's state on @vdev, or NULL if the process has ended. A later process with the
- * same PASID is not returned, because it has not acquired @file. Unless the result is NULL, the
- * function has taken a reference to the process; the caller drops this reference by
- * kfd_unref_process().
+ * Return: NULL if the process has ended, else the process's state on @vdev, with a reference to the
+ * process. The caller drops this reference by kfd_unref_process().
  */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
@@ -58,7 +42,10 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 	if (!p)
 		return NULL;
 	pdd = kfd_process_device_of(p, vdev);
-	/* Pairs with kfd_process_device_init_vm(), which sets drm_priv before vm. */
+	/*
+	 * smp_load_acquire() pairs with kfd_process_device_init_vm(), which sets drm_priv before
+	 * vm. A later process with the same PASID has not acquired @file, so this test rejects it.
+	 */
 	if (pdd && smp_load_acquire(&pdd->vm) && pdd->drm_priv == file)
 		return pdd;
 	kfd_unref_process(p);
@@ -87,10 +74,8 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	struct kgd_mem *mem;
 
 	/*
-	 * Refuse user pointers, because the pages of this BO may be memory of another process. When
-	 * the queues are restored after an eviction, kgd_mem_find_pages() looks up the pages of all
-	 * mapped user pointers. If the other process has ended, the look-up would always fail, and
-	 * so would the restore.
+	 * Refuse user pointers, because the pages of @bo may be memory of another process. If that
+	 * process has ended, kgd_mem_find_pages() would fail in every restore of this process.
 	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
@@ -240,12 +225,9 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait for the moves of the BOs, because queues use the entries of a BO's old memory until
-	 * the copy begins. Before the copy, the queues are taken off the hardware. They return only
-	 * after a restore has written the entries of the new memory. So after this wait, no queue
-	 * needs the old entries, and vgpu_vm_clear_mappings() can clear all old entries of a
-	 * mapping. (The restore also writes the entries of the pages that the caller does not
-	 * unmap.)
+	 * Wait for the moves of the BOs. vgpu_vm_clear_mappings() clears the old page-table entries
+	 * of a moved BO, but queues use them until the copy of the BO begins. After the copy,
+	 * queues run only once a restore has written new entries.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
@@ -286,19 +268,18 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 /**
  * kfd_mem_gem_va_locked() - perform GEM_VA in a process's address space
  * @pdd: state of the process on the GPU
- * @bo: BO that @args names by a handle of the render-node file; NULL for a PRT mapping or
- *      AMDGPU_VA_OP_CLEAR
+ * @bo: BO that @args names; NULL for a PRT mapping or AMDGPU_VA_OP_CLEAR
  * @args: checked arguments; no SVM range overlaps the addresses to map
  * @pte_flags: VGPU_PTE_* of a mapping
  *
- * On return the entries of new mappings are written, and the GPU does not reach the memory
- * of removed mappings.
- *
  * Context: kfd_process.mutex and vgpu_vm.va_lock are held; sleeps.
  *
- * Return: 0; -EINVAL for addresses that are mapped already or belong to KFD, for a user
- * pointer, or for a BO outside of VRAM and GTT; -ENOENT for an UNMAP if no mapping starts at the
- * address; -ENOMEM, -ERESTARTSYS.
+ * Return:
+ * * 0: entries of a new mapping are written, and the GPU does not reach removed mappings
+ * * -EINVAL: the addresses are mapped already or belong to KFD
+ * * -EINVAL: @bo is a user pointer, or belongs neither to VRAM nor to GTT
+ * * -ENOENT: no mapping starts at the address of an UNMAP
+ * * -ENOMEM, -ERESTARTSYS
  */
 int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 			  const struct drm_amdgpu_gem_va *args, u64 pte_flags)

@@ -44,11 +44,10 @@ static int kfd_pdd_memory(struct kfd_process_device *pdd,
  * kfd_file_memory() - collect the BOs of the process that has acquired a render-node file
  * @vdev: device
  * @file: file of the render node
- * @set: the function adds the process's BOs on @vdev to this set
- * @tables: receives the size of the process's page tables on @vdev, in bytes; not written if
- *          there is no such process
+ * @set: receives the process's BOs on @vdev
+ * @tables: set to the bytes of the process's page tables on @vdev, unless the result is 0 or -EINTR
  *
- * Context: process context, no lock held; takes kfd_process.mutex of one process at a time.
+ * Context: no lock held; takes kfd_process.mutex of one process at a time.
  *
  * Return: the process's PASID; 0 if no process has acquired @file; -ENOMEM, -EINTR.
  */

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits the system memory that KFD's BOs may use.
- *
- * amdkfd refuses to overcommit VRAM. This driver allows it, since BOs of processes that do not
- * run are evicted for BOs of processes that run. BOs that do not fit into VRAM are in system
- * memory, of which enough must remain for the system. Therefore:
+ * Limits the system memory that KFD's BOs may use:
  *
  *	GTT requested + sum over GPUs of (VRAM requested - size of VRAM, if positive)
  *		<= 3/4 of RAM
  *
- * A BO counts from its allocation until its memory is freed. A CPU mapping may delay the free.
+ * Unlike in amdkfd, BOs may exceed VRAM. BOs that do not fit are in system memory.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -50,19 +46,19 @@ static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)
  * kfd_mem_limit_reserve() - charge a BO to the memory limit
  * @node: GPU
  * @domain: AMDGPU_GEM_DOMAIN_VRAM or _GTT; BOs of other domains are not counted
- * @size: bytes. Any value is safe: the function refuses a size that is too large before it adds the
- *        size to a sum, so no sum overflows
+ * @size: bytes, any value
  *
  * Context: process context.
  *
- * Return: 0; -ENOMEM if the limit would be exceeded, or if @domain is VRAM and @size is larger
- * than the GPU's VRAM.
+ * Return: 0; -ENOMEM if the limit would be exceeded, or if a BO of VRAM is larger than the VRAM of
+ * @node.
  */
 int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size)
 {
 	u64 limit = kfd_mem_limit(), gtt, excess, vram;
 	int ret = 0;
 
+	/* Refuse a too large @size first, so that the sums below do not overflow. */
 	if (domain == AMDGPU_GEM_DOMAIN_VRAM) {
 		if (size > kfd_mem_vram_total(node))
 			return -ENOMEM;
@@ -122,8 +118,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_unreserve);
  * kfd_mem_limit_detach() - remove a GPU's VRAM from the limit, and the node from its device
  * @node: GPU that is removed
  *
- * Sets vgpu_device.kfd to NULL, so that kfd_mem_limit_unreserve() does not use the node any more:
- * BOs with a CPU mapping may outlive the node.
+ * Sets vgpu_device.kfd to NULL for kfd_mem_limit_unreserve(), because BOs with a CPU mapping may
+ * outlive @node.
  *
  * Context: process context.
  */

@@ -125,11 +125,9 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * If the BO was neither exported nor imported nor mapped by GEM_VA, @mem is its only struct
-	 * kgd_mem, and no other BO uses its reservation. Exception: several struct kgd_mem share a
-	 * BO of doorbells or of the MMIO page. For such a BO, the result may be wrong, and the
-	 * caller may remove the eviction fence too early. This is harmless, because the BO is
-	 * pinned and so never evicted.
+	 * If the BO was neither exported nor imported nor mapped by GEM_VA, only @mem uses the
+	 * reservation. Exception: doorbells and the MMIO page share BOs. There a wrong "false" is
+	 * harmless: pinned BOs need no eviction fence.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
@@ -195,11 +193,8 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, and stop if a VM fails. Sets
- * *@done to the index of the VM that failed, or to @n. (A VM that maps @mem already does not fail.)
- * Then, even after a failure, writes the entries of all new mappings. If the entries cannot be
- * written, removes the new mappings, and gives *@done its original value. The caller holds the
- * reservation and has validated the BO.
+ * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], until one VM fails. Set *@done to the index
+ * of the VM that failed, or to @n. The caller holds the reservation and has validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)
@@ -214,8 +209,10 @@ static int kgd_mem_map_each(struct kgd_mem *mem,
 	}
 	if (ret)
 		kgd_mem_detach(mem, pdds[*done]);
+	/* Even if a VM has failed, write the page-table entries of the other new mappings. */
 	r = kgd_mem_update(mem);
 	if (r) {
+		/* Page-table entries are missing: remove all new mappings. */
 		kgd_mem_detach(mem, NULL);
 		*done = before;
 		return r;
@@ -230,12 +227,11 @@ static int kgd_mem_map_each(struct kgd_mem *mem,
  * @mem: memory
  * @pdds: state of one process on each GPU; each has an address space
  * @n: number of @pdds, at least one
- * @done: set to the number of leading @pdds on which @mem is mapped already
+ * @done: set to the index of this first GPU, or to @n
  *
  * Context: kfd_process.mutex is held.
  *
- * Return: 0; -EINVAL if @mem has no GPU address, or the GPU of pdds[*@done] cannot reach the
- * memory.
+ * Return: 0; -EINVAL if @mem has no GPU address, or if this first GPU cannot reach @mem.
  */
 int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 		      u32 n, u32 *done)
@@ -284,18 +280,17 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
 /**
  * kgd_mem_map() - map memory in the address spaces of GPUs
  * @mem: memory
- * @pdds: as for kgd_mem_map_check(), which the caller has called
+ * @pdds: as for kgd_mem_map_check()
  * @n: number of @pdds
- * @done: from kgd_mem_map_check(), less than @n; incremented for each address space that maps @mem,
- *        even if the function then fails
+ * @done: index from kgd_mem_map_check(), less than @n; advanced past each GPU that maps @mem, also
+ *        if the call fails
  *
- * During the call, the caller prevents the creation of SVM ranges at the addresses, as
- * kfd_memory_map() does.
+ * Context: kfd_process.mutex is held, no reservation; svm_claim() was called. Sleeps.
  *
- * Context: kfd_process.mutex is held, no reservation; sleeps.
- *
- * Return: 0; -EINVAL if the address is taken or a GPU cannot reach the memory; -ENOMEM,
- * -ERESTARTSYS, or an error of vgpu_userptr_prepare().
+ * Return:
+ * * 0, -ENOMEM, -ERESTARTSYS
+ * * -EINVAL: the address is taken, or a GPU cannot reach @mem
+ * * an error of vgpu_userptr_prepare()
  */
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done)
@@ -329,10 +324,9 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * This try began at the GPU of @vdev, and failed at the GPU of pdds[*@done]. If
-		 * these are two GPUs, the memory is mapped on the first now, and the second may
-		 * lack room. @frees was read from the first, so it cannot be used to make room on
-		 * the second. Start another try, which reads vgpu_vram_mgr_frees() of the second.
+		 * If a GPU after @vdev has failed, make no room yet, since @frees was read from
+		 * @vdev. The next try begins at the GPU that failed, and reads
+		 * vgpu_vram_mgr_frees() of that GPU.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

@@ -3,12 +3,7 @@
  * Creates user pointers of ALLOC_MEMORY_OF_GPU, and looks up and binds their pages.
  *
  * When the memory of the process changes, the MMU notifier takes the queues off the hardware.
- * Before the queues run again, restore_work (kfd_evict.c) looks up the new pages and writes the
- * page-table entries. A user pointer whose memory was unmapped gets no entries, as in amdgpu, so
- * that an access faults. The restore does not fail because of such a user pointer, since otherwise
- * the queues would stay off the hardware for good. But the restore does fail, as in amdgpu, if the
- * process may read its memory but not write it (mprotect). Then the queues stay off the hardware
- * until writes are allowed again.
+ * Before the queues run again, restore_work (kfd_evict.c) looks up the new pages.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -35,12 +30,12 @@ static void kfd_userptr_invalidate(void *owner)
  * @mem: memory without a BO
  * @addr: user address, tagged or not; page aligned
  * @size: bytes, whole pages
- * @later: if true, the pages are not looked up now, and kgd_mem.invalid is set until a restore
- *         has found them
+ * @later: true to leave the look-up of the pages to restore_work
  *
  * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
  *
- * Return: 0; -EINVAL; -ENOMEM; an error of vgpu_userptr_create() or vgpu_userptr_populate().
+ * Return: 0; -EINVAL if @addr is 0; -ENOMEM; an error of vgpu_userptr_create() or
+ * vgpu_userptr_populate().
  */
 int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 		       u64 addr, u64 size, bool later)
@@ -73,6 +68,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
 	kgd_mem_link(mem);
+	/* No page-table entries are written before a look-up has found the pages. */
 	mem->invalid = later;
 	if (later)
 		return 0;
@@ -89,31 +85,40 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
  * kfd_userptr_prepare() - look up the pages of a user pointer
  * @mem: user pointer
  *
- * If there is no memory at the address, the function sets kgd_mem.invalid and returns 0.
- *
  * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
  *
- * Return: 0, or an error of vgpu_userptr_prepare() other than -EFAULT.
+ * Return: 0, also if there is no memory at the address (sets kgd_mem.invalid); an error of
+ * vgpu_userptr_prepare() other than -EFAULT.
  */
 int kfd_userptr_prepare(struct kgd_mem *mem)
 {
 	int ret = vgpu_userptr_prepare(mem->bo);
 
+	/*
+	 * -EFAULT: the memory was unmapped. As in amdgpu, the user pointer then gets no page-table
+	 * entries, so that an access faults. An error would keep the queues off the hardware for
+	 * good.
+	 */
 	mem->invalid = ret == -EFAULT;
+	/*
+	 * Other errors keep the queues off the hardware, as in amdgpu. Example: -EPERM while
+	 * mprotect() forbids writes.
+	 */
 	return mem->invalid ? 0 : ret;
 }
 
 /**
- * kfd_userptr_place() - bind the pages that kfd_userptr_prepare() found, or unbind the BO
+ * kfd_userptr_place() - bind the pages that kfd_userptr_prepare() found
  * @mem: user pointer
  *
- * Unbinds the BO if there was no memory at its address (kgd_mem.invalid).
+ * If kgd_mem.invalid is set, unbinds the BO instead.
  *
  * Context: the BO's reservation is held.
  *
- * Return: 0; -EAGAIN if another thread has taken or unbound the pages, so that the caller must call
- * kfd_userptr_prepare() again; -ENOMEM if memory is short; -ERESTARTSYS if a signal ends a wait;
- * -EIO if the device cannot address the pages.
+ * Return:
+ * * 0, -ENOMEM, -ERESTARTSYS
+ * * -EAGAIN if no pages are left to bind: call kfd_userptr_prepare() again
+ * * -EIO if the device cannot address the pages
  */
 int kfd_userptr_place(struct kgd_mem *mem)
 {

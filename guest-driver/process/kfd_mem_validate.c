@@ -1,37 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Validates a process's BOs: gives each BO a place in memory, then writes the page-table entries
- * of its mappings.
- *
- * DOC: restore under memory pressure
- *
- * A restore evicts BOs of other processes from VRAM: their content is copied to system memory.
- * When TTM has reached its limit of system memory, TTM swaps out one whole BO for each BO that
- * needs system memory. The CPU copies the swapped BOs, one at a time in the whole system, and all
- * tasks wait for these copies. So while BOs are being swapped out (vgpu_mm_is_swapping()),
- * kgd_mem_send_ahead() starts no more copies. This has two effects:
- *
- * - The restore evicts no BO from VRAM, since evicted BOs need system memory. BOs for which no VRAM
- *   is free are mapped in system memory.
- * - The restore copies one BO at a time to free VRAM (kgd_mem_bring_all()). Several copies at the
- *   same time would need more system memory, because a BO's system pages are freed only when the
- *   copy completes.
- *
- * DOC: reservations of a restore
- *
- * A restore reserves all BOs under one ww ticket, twice: first to start the copies of BOs to VRAM
- * (kgd_mem_send_ahead()), then to give each BO its place and its entries (kgd_mem_bring_all()).
- * Between the two, the restore waits for the copies without reservations, so that CPU faults and
- * allocations can take the reservations meanwhile. With a ticket, TTM waits for a BO that another
- * task has reserved, instead of skipping the BO; and no other task evicts a BO of the process while
- * the next BO is placed.
- *
- * ttm_bo_validate() of Linux 6.12 returns -ENOMEM in two cases, which the caller cannot tell apart:
- * TTM has found no room, or a lock has failed with -EDEADLK. After -EDEADLK, the caller must drop
- * all reservations before it locks another BO with the ticket. So the first -ENOMEM ends
- * kgd_mem_send_ahead() or kgd_mem_bring_all(), and all reservations are dropped. After -ENOMEM from
- * kgd_mem_send_ahead(), the restore continues with kgd_mem_bring_all(), which places BOs in GTT if
- * VRAM has no free room. After -ENOMEM from kgd_mem_bring_all(), the restore fails.
+ * of its mappings. kgd_mem_validate_all() does this in a restore.
  */
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
@@ -75,8 +45,7 @@ static int kgd_mem_place(struct kgd_mem *mem)
  *
  * Context: the BO's reservation is held; sleeps.
  *
- * Return: 0; -EINVAL if one of the GPUs does not reach the place of the BO; -ERESTARTSYS if a
- * signal ends a wait.
+ * Return: 0; -EINVAL if one of the GPUs does not reach the place of the BO; -ERESTARTSYS.
  */
 int kgd_mem_update(struct kgd_mem *mem)
 {
@@ -162,10 +131,8 @@ static int kgd_mem_lock_each(struct amdkfd_process_info *info, struct drm_exec *
 }
 
 /*
- * Call @fn(@info, @again) while holding the reservations of all BOs for which kgd_mem_moves() is
- * true. @fn is called inside drm_exec's locking loop, because TTM may reserve more BOs with the
- * ticket. After the loop, this would be forbidden (ww_acquire_done()). Returns -ENOMEM,
- * -ERESTARTSYS or the result of @fn.
+ * Reserve all BOs for which kgd_mem_moves() is true, and call @fn(@info, @again). While @fn runs,
+ * no other task can evict these BOs. Returns -ENOMEM, -ERESTARTSYS or the result of @fn.
  */
 static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 			  int (*fn)(struct amdkfd_process_info *info, bool again))
@@ -173,11 +140,19 @@ static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 	struct drm_exec exec;
 	int ret = 0;
 
+	/*
+	 * @exec has a ww ticket. With a ticket, TTM waits for a BO that another task has reserved,
+	 * instead of skipping the BO.
+	 */
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT |
 			     DRM_EXEC_IGNORE_DUPLICATES, 0);
 	drm_exec_until_all_locked(&exec) {
 		ret = kgd_mem_lock_each(info, &exec);
 		drm_exec_retry_on_contention(&exec);
+		/*
+		 * Call @fn inside this loop, because TTM may reserve more BOs with the ticket.
+		 * After the loop, ww_acquire_done() would forbid this.
+		 */
 		if (!ret)
 			ret = fn(info, again);
 		if (ret)
@@ -198,10 +173,8 @@ static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 }
 
 /*
- * Start the copies of BOs to VRAM, evicting BOs of other processes, until TTM finds no more room.
- * A BO is copied while the next one gets its VRAM. Each BO gets the eviction fence as soon as its
- * own copy has started. So if the BO is evicted before the restore ends, the fence signals, and the
- * restore starts again.
+ * Start the copies of BOs to VRAM, evicting BOs of other processes, until TTM finds no more VRAM. A
+ * BO is copied while the next BO gets its VRAM.
  */
 static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 {
@@ -211,11 +184,25 @@ static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
 		if (!kgd_mem_sent_ahead(mem))
 			continue;
+		/*
+		 * While BOs are being swapped out, start no copy. The copy could evict a BO from
+		 * VRAM to system memory, so that TTM would swap out one more BO. All tasks wait for
+		 * such a swap-out.
+		 */
 		if (vgpu_mm_is_swapping(mem->bo->vdev) || kfd_evict_signalled(info))
 			break;
 		ret = vgpu_bo_validate(mem->bo, mem->domain, true);
+		/*
+		 * Add the eviction fence now. If the BO is evicted before the restore ends, the
+		 * fence signals, and the restore starts again.
+		 */
 		if (!ret)
 			ret = kgd_mem_placed(info, mem);
+		/*
+		 * Stop also after -ENOMEM: ttm_bo_validate() of Linux 6.12 turns -EDEADLK into
+		 * -ENOMEM. After -EDEADLK, all reservations must be dropped before another BO is
+		 * locked.
+		 */
 		if (ret)
 			return ret;
 	}
@@ -240,6 +227,10 @@ static int kgd_mem_await_sent(struct amdkfd_process_info *info)
 	return 0;
 }
 
+/*
+ * Move one BO to its place, and write its page-table entries. If VRAM has no free space, the BO
+ * uses GTT.
+ */
 static int kgd_mem_bring(struct amdkfd_process_info *info, struct kgd_mem *mem)
 {
 	struct vgpu_bo *bo = mem->bo;
@@ -251,6 +242,10 @@ static int kgd_mem_bring(struct amdkfd_process_info *info, struct kgd_mem *mem)
 		ret = vgpu_bo_validate_no_evict(bo);
 	else
 		ret = vgpu_bo_validate(bo, mem->domain, true);
+	/*
+	 * Wait until the BO is copied. The BO's system pages are freed only after the copy, so
+	 * parallel copies would need more system memory.
+	 */
 	if (!ret)
 		ret = kgd_mem_wait_update(mem);
 	return ret ?: kgd_mem_placed(info, mem);
@@ -275,6 +270,7 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);
+		/* Stop also after -ENOMEM, which may mean -EDEADLK: see kgd_mem_send_ahead(). */
 		if (ret)
 			return ret;
 	}
@@ -318,14 +314,12 @@ bool kgd_mem_pages_missing(struct kfd_process *p)
  * kgd_mem_find_pages() - look up the pages of all mapped user pointers of a process
  * @p: process
  *
- * The caller calls kgd_mem_validate_all() next. The function waits for the process's mmap_lock
- * and for page-ins, without limit.
+ * May wait without limit for mmap_lock and page-ins. So the caller holds no slot of
+ * kfd_restore_slots, and no lock that other processes need.
  *
- * Context: kfd_process.mutex is held; the caller holds no other lock that other processes need,
- * and no slot of kfd_restore_slots.
+ * Context: kfd_process.mutex is held.
  *
- * Return: 0, also if a user pointer has no memory at its address (kgd_mem.invalid is set for it);
- * or an error of vgpu_userptr_prepare().
+ * Return: 0 or an error of kfd_userptr_prepare().
  */
 int kgd_mem_find_pages(struct kfd_process *p)
 {
@@ -347,16 +341,15 @@ int kgd_mem_find_pages(struct kfd_process *p)
 /**
  * kgd_mem_validate_all() - validate and fence all mapped BOs of a process
  * @p: process
- * @again: if true, return -EAGAIN when the eviction fence signals while the function runs
+ * @again: true to return -EAGAIN when the eviction fence signals during the call
  *
- * After success each BO has a place, the eviction fence and up-to-date entries. The caller
- * first creates the eviction fence, then finds the pages of user pointers (kgd_mem_find_pages()),
- * then calls this function. In this order, an invalidation of the found pages signals the fence.
+ * The caller creates the eviction fence, then calls kgd_mem_find_pages(), then this function.
+ * So an invalidation of the found pages signals the fence.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
- * Return: 0; -EAGAIN if @again is set and the eviction fence has signalled, or if a user pointer
- * has no pages to bind (the caller starts again); -EINVAL, -EIO, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EAGAIN as for @again, or if a user pointer has no pages to bind; -EINVAL, -EIO,
+ * -ENOMEM, -ERESTARTSYS.
  */
 int kgd_mem_validate_all(struct kfd_process *p, bool again)
 {
@@ -366,6 +359,10 @@ int kgd_mem_validate_all(struct kfd_process *p, bool again)
 	lockdep_assert_held(&p->mutex);
 
 	ret = kgd_mem_locked(info, again, kgd_mem_send_ahead);
+	/*
+	 * Continue after -ENOMEM, since kgd_mem_bring_all() can use GTT. Wait for the copies
+	 * without reservations, because CPU faults and allocations may need them.
+	 */
 	if (!ret || ret == -ENOMEM)
 		ret = kgd_mem_await_sent(info);
 	return ret ?: kgd_mem_locked(info, again, kgd_mem_bring_all);

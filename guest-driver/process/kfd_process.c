@@ -60,8 +60,7 @@ static void kfd_process_lockdep_init(struct kfd_process *p)
  * @mm: address space; the caller holds a reference until the MMU notifier is registered
  * @leader: main thread of the process
  *
- * The new process has no PASID and no GPU, and is not in the hash of processes. The caller
- * (kfd_process_life.c) allocates the parts that belong to kfd/ and svm/.
+ * The new process has no PASID and no GPU, and is not in the hash of processes.
  *
  * Context: sleeps.
  *
@@ -92,12 +91,9 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 
 /**
  * kfd_process_free() - free a process
- * @p: process without references; the caller has freed its BOs, its state on the GPUs, its PASID,
- *     and the parts that belong to kfd/ and svm/
+ * @p: process without references; only what kfd_process_alloc() has allocated is left
  *
- * The structure is freed after an RCU grace period, because a lookup may still read it.
- *
- * Context: process context. Wakes kfd_process_exit() after the last process.
+ * Context: process context.
  */
 void kfd_process_free(struct kfd_process *p)
 {
@@ -106,7 +102,9 @@ void kfd_process_free(struct kfd_process *p)
 	mutex_destroy(&p->queue_lock);
 	mutex_destroy(&p->mutex);
 	kfd_process_info_free(p);
+	/* Lookups may still read the structure. */
 	kfree_rcu(p, rcu);
+	/* kfd_process_exit() waits until no process is left. */
 	if (atomic_dec_and_test(&kfd_n_processes))
 		wake_up_var(&kfd_n_processes);
 }
@@ -230,14 +228,14 @@ struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid)
 
 /**
  * kfd_lookup_process_after() - find the process with the next higher PASID
- * @pasid: PASID of the process that the caller visited before, or 0 in the first call
+ * @pasid: PASID of the process that the previous call returned, or 0 in the first call
  *
- * Used by loops that visit all processes and hold no lock between two visits.
+ * For loops that visit all processes and hold no lock between two visits.
  *
  * Context: any. Does not allocate.
  *
- * Return: the process with the lowest PASID above @pasid, with a reference that the caller
- * drops by kfd_unref_process(); NULL after the last one.
+ * Return: a process with a reference that the caller drops by kfd_unref_process(); NULL after the
+ * last process.
  */
 struct kfd_process *kfd_lookup_process_after(u32 pasid)
 {
@@ -391,8 +389,7 @@ void kfd_process_report_restore(struct kfd_process *p, bool on)
 /**
  * kfd_process_stopped_for() - stop the queues of a process on a GPU, and log the reason
  * @pdd: state of the process on the GPU
- * @fmt: printf format of the reason, followed by its arguments. The log message starts with the
- *       reason
+ * @fmt: printf format of the reason, followed by its arguments
  *
  * A stopped queue does not run again; user space can only destroy it.
  *
@@ -420,13 +417,12 @@ void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ..
 }
 
 /**
- * kfd_process_vm_fault() - stop the queues of a process after a fault
+ * kfd_process_vm_fault() - stop the queues of a process after a fault that cannot be repaired
  * @pdd: state of the process on the GPU
  * @page: page of the fault
  * @write: true if the access was a write
  *
- * Called for a fault that cannot be repaired. The caller calls kfd_process_report_vm_fault()
- * next.
+ * The caller then reports the fault by kfd_process_report_vm_fault().
  *
  * Context: takes kfd_process.queue_lock. Process context.
  */
@@ -442,12 +438,11 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
  * kfd_process_report_vm_fault() - report a fault that cannot be repaired
  * @pdd: state of the process on the GPU; kfd_process_vm_fault() has stopped its queues
  * @page: page of the fault
- * @not_present: true if the entry of the interrupt ring reports that the page had no valid PTE
+ * @not_present: true if the hardware found no valid PTE
  * @write: true if the access was a write
  *
- * Sends the SMI event, then raises the exception in the debugger or, without a debugger, in the
- * process. Before this call, the caller completes its changes to the PTE of the page: the reader of
- * the report may map memory at the page at once, and a later change would replace the new PTE.
+ * After the report, the caller must not change the PTE of @page, because the process may have
+ * mapped memory there.
  *
  * Context: the fault worker.
  */
@@ -466,13 +461,13 @@ void kfd_process_report_vm_fault(struct kfd_process_device *pdd,
 
 /**
  * kfd_get_thread() - find a thread and its address space
- * @pid: thread id in the caller's PID namespace
- * @mm: set to the thread's address space, with a reference, on success
+ * @pid: thread id in the current task's PID namespace
+ * @mm: on success, set to the thread's address space, with a reference
  *
  * Context: process context.
  *
- * Return: the thread, with a reference; NULL if there is no such thread or it has no address
- * space any more. The caller drops both references.
+ * Return: the thread, with a reference; NULL if the thread or its address space does not exist. The
+ * caller drops both references.
  */
 struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm)
 {
@@ -560,14 +555,14 @@ void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
 /**
  * kfd_process_device_init_vm() - give a process its address space on a GPU
  * @pdd: state of the process on the GPU, without an address space
- * @drm_file: file of the GPU's render node; on success @pdd takes over the caller's
- *            reference
+ * @drm_file: DRM file; on success, @pdd takes over the caller's reference
  *
  * Context: kfd_process.mutex is held. Takes kfd_processes_mutex; sleeps.
  *
- * Return: 0; -EINVAL if @drm_file is not a file of this GPU's render node, if a process has
- * acquired the file already, or if an earlier DRM ioctl has created an address space for the file;
- * -ENOMEM.
+ * Return:
+ * * 0, -ENOMEM
+ * * -EINVAL if @drm_file is not a file of this GPU
+ * * -EINVAL if @drm_file has an address space already, from ACQUIRE_VM or a DRM ioctl
  */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)

@@ -42,54 +42,77 @@ struct vgpu_vm;
 
 /**
  * struct kfd_process_device - a process's state on one GPU
- * @node: the GPU
- * @process: the process; owns this structure
- * @gpu_id: the GPU's id in ioctls of this process: kfd_node.gpu_id, except in a process that
- *          was restored from a checkpoint of a machine where the GPU had another id.
- *          Written under kfd_process.mutex, read without a lock
- * @drm_file: the render node's file that ACQUIRE_VM named, referenced; NULL before that.
- *            Written under kfd_process.mutex and kfd_processes_mutex, read under either
- * @drm_priv: struct drm_file of @drm_file, through which the process may mmap its BOs
- * @vm: address space, NULL before ACQUIRE_VM; set once, with release semantics, for
- *      readers without kfd_process.mutex
- * @alloc_idr: the process's struct kgd_mem on the GPU, indexed by the low half of the handle;
- *             protected by kfd_process.mutex
- * @attachments: list of the struct kfd_mem_attachment of every BO in @vm; protected by
- *               kfd_process.mutex
- * @doorbells: the process's slice of the doorbell BAR, NULL until the first queue or mapping
- *             needs it; set once, with release semantics
- * @qpd: queues of the process on the GPU; kfd_qpd_init() allocates it
- * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may run.
- *           Protected by kfd_process.queue_lock
- * @flags: bits KFD_PDD_*, accessed by atomic bit operations
- * @lost_reported: the loss of the page tables in @vm (with VRAM) was reported to the process, so
- *                 the next recovery does not report it again. Each recovery sets this member to
- *                 whether the page tables are lost; used by recovery only
- * @dbg: exceptions of the process on the GPU, for a debugger; kfd_dbg_device_init() allocates it
- * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
- * @tba_addr: address of the trap handler; protected by kfd_process.mutex
- * @tma_addr: address of the trap handler's memory; protected by kfd_process.mutex
- * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU. Changed with kfd_process.mutex
- *              held, read by sysfs without a lock
  */
 struct kfd_process_device {
+	/** @node: the GPU */
 	struct kfd_node *node;
+	/** @process: the process; owns this structure */
 	struct kfd_process *process;
+	/**
+	 * @gpu_id: the GPU's id in ioctls of this process: kfd_node.gpu_id, or the id that CRIU has
+	 * restored from a checkpoint. Written under kfd_process.mutex, read without a lock
+	 */
 	u32 gpu_id;
+	/**
+	 * @drm_file: the DRM node's file that ACQUIRE_VM named, referenced; NULL before ACQUIRE_VM.
+	 * Written under kfd_process.mutex and kfd_processes_mutex, read under either
+	 */
 	struct file *drm_file;
+	/** @drm_priv: struct drm_file of @drm_file, through which the process may mmap its BOs */
 	struct drm_file *drm_priv;
+	/**
+	 * @vm: address space, NULL before ACQUIRE_VM; set once, with release semantics, for readers
+	 * without kfd_process.mutex
+	 */
 	struct vgpu_vm *vm;
+	/**
+	 * @alloc_idr: the process's struct kgd_mem on the GPU, indexed by the low half of the
+	 * handle; protected by kfd_process.mutex
+	 */
 	struct idr alloc_idr;
+	/**
+	 * @attachments: list of the struct kfd_mem_attachment of every BO in @vm; protected by
+	 * kfd_process.mutex
+	 */
 	struct list_head attachments;
+	/**
+	 * @doorbells: the process's slice of the doorbell BAR, NULL until the first queue or
+	 * mapping needs it; set once, with release semantics
+	 */
 	struct vgpu_bo *doorbells;
+	/** @qpd: queues of the process on the GPU; kfd_qpd_init() allocates it */
 	struct qcm_process_device *qpd;
+	/**
+	 * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may
+	 * run. Protected by kfd_process.queue_lock
+	 */
 	unsigned int evicted;
+	/** @flags: bits KFD_PDD_*, accessed by atomic bit operations */
 	unsigned long flags;
+	/**
+	 * @lost_reported: true if the last recovery found the page tables in @vm lost. The process
+	 * got a report, so the next recovery does not report the same loss again. Used by recovery
+	 * only
+	 */
 	bool lost_reported;
+	/**
+	 * @dbg: exceptions of the process on the GPU, for a debugger; kfd_dbg_device_init()
+	 * allocates it
+	 */
 	struct kfd_dbg_device *dbg;
+	/**
+	 * @sh_hidden_private_base: address of the shaders' scratch memory; protected by
+	 * kfd_process.mutex
+	 */
 	u64 sh_hidden_private_base;
+	/** @tba_addr: address of the trap handler; protected by kfd_process.mutex */
 	u64 tba_addr;
+	/** @tma_addr: address of the trap handler's memory; protected by kfd_process.mutex */
 	u64 tma_addr;
+	/**
+	 * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU. Changed under
+	 * kfd_process.mutex, read by sysfs without a lock
+	 */
 	atomic64_t vram_usage;
 };
 
@@ -113,87 +136,116 @@ enum kfd_criu_state {
 
 /**
  * struct kfd_process - an address space that uses the GPUs
- * @kfd_processes: node in the hash by @mm; written under kfd_processes_mutex
- * @mm: struct mm_struct of the address space; key of the hash. The registration of @mmu_notifier
- *      holds a reference to @mm (mm_count). The reference keeps struct mm_struct allocated, but
- *      not the memory of the address space
- * @lead_thread: main thread, referenced
- * @pasid: id of the address space in the hardware, the same on every GPU
- * @ref: reference count. The hash holds a reference until @mmu_notifier reports the end of the
- *       mm
- * @release_work: tears the process down after the last reference
- * @rcu: frees the structure after all lookups that may still read it
- * @mutex: protects the BOs, queues and VMs of this process. Never taken in a notifier, in
- *         reclaim or in the fault path
- * @queue_lock: protects the state of the queues, which notifiers and the fault path change
- *              when they evict queues. So the holder neither allocates nor waits for reclaim.
- *              Taken after @mutex
- * @pdds: state on each GPU that existed when the process was created; the array does not change
- * @n_pdds: number of @pdds
- * @pqm: queue ids
- * @kgd_process_info: BOs of the process, and their eviction and restore (kfd_evict_priv.h);
- *                    constant
- * @ef: newest eviction fence of the BOs, or NULL while the process has no queues (see
- *      amdkfd_process_info.resident). Written with @mutex and @queue_lock held, read with either
- *      held
- * @eviction_work: takes the queues off the hardware and signals @ef; queued when a task first
- *                 waits for @ef
- * @restore_work: restores the BOs, then the queues
- * @events: HSA events; kfd_events_init() allocates it
- * @dbg: debug sessions of the process, and the arguments of the last RUNTIME_ENABLE; kfd_dbg_init()
- *       allocates it
- * @debug_trap_enabled: true if a debugger has a session on the process. Written by kfd/debug/
- *                      with @queue_lock held, read with or without the lock
- * @svms: SVM ranges; svm_range_list_init() allocates it
- * @xnack_enabled: true if page faults of the process are repaired. Written by svm_set_xnack()
- *                 with @mutex held; the fault path and notifiers read it without a lock
- * @criu_state: state of a checkpoint or restore; in any state except KFD_CRIU_NONE, the queues
- *              are off the hardware. Protected by @mutex
- * @criu_owner: current->files of the process that has paused this process for a checkpoint, or
- *              NULL. Written under @mutex, read without a lock
- * @suspended: true if the queues are off the hardware because the system sleeps; protected by
- *             @mutex
- * @mmu_notifier: its release callback reports the end of the mm
- * @kobj: sysfs folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash.
- *        kfd_procfs_mutex protects @kobj and @procfs
- * @procfs: files of @kobj, or NULL; allocated and freed with @kobj by kfd_procfs.c
- * @debugfs: debugfs folder kfd/proc/<pid>; created after the process has entered the hash, and
- *           removed after it has left the hash
- *
- * Members of amdkfd's struct kfd_process that this driver does without:
- *
- * * context_id: the uAPI has one context for each process.
- * * is_32bit_user_mode: open() of /dev/kfd refuses 32-bit programs.
- * * event_idr: kfd_events.all has the events by id.
  */
 struct kfd_process {
+	/** @kfd_processes: node in the hash by @mm; written under kfd_processes_mutex */
 	struct hlist_node kfd_processes;
+	/**
+	 * @mm: struct mm_struct of the address space; key of the hash. The registration of
+	 * @mmu_notifier holds a reference (mm_count) to the structure, but none to the memory of
+	 * the address space
+	 */
 	void *mm;
+	/** @lead_thread: main thread, referenced */
 	struct task_struct *lead_thread;
+	/** @pasid: id of the address space in the hardware, the same on every GPU */
 	u16 pasid;
+	/**
+	 * @ref: reference count. @mmu_notifier owns a reference until after mmu_notifier_put(), so
+	 * the count is not 0 while the process is in the hash
+	 */
 	struct kref ref;
+	/** @release_work: tears the process down after the last reference */
 	struct work_struct release_work;
+	/** @rcu: frees the structure after all lookups that may still read it */
 	struct rcu_head rcu;
-	struct mutex mutex;		/* protects BOs, VMs, and creation and removal of queues */
-	struct mutex queue_lock;	/* protects the state that decides whether a queue runs */
+	/**
+	 * @mutex: protects BOs, VMs, and the creation and removal of queues. Never taken in a
+	 * notifier, in reclaim or in the fault path
+	 */
+	struct mutex mutex;
+	/**
+	 * @queue_lock: protects the state that decides whether a queue runs. Taken after @mutex.
+	 * Notifiers take @queue_lock to evict queues, so the holder neither allocates nor waits for
+	 * reclaim
+	 */
+	struct mutex queue_lock;
+	/**
+	 * @pdds: state on each GPU that existed when the process was created; the array does not
+	 * change
+	 */
 	struct kfd_process_device *pdds[KFD_MAX_GPU_INSTANCE];
+	/** @n_pdds: number of @pdds */
 	u32 n_pdds;
+	/** @pqm: queue ids */
 	struct process_queue_manager pqm;
+	/**
+	 * @kgd_process_info: BOs of the process, and their eviction and restore
+	 * (kfd_evict_priv.h); the pointer does not change
+	 */
 	struct amdkfd_process_info *kgd_process_info;
+	/**
+	 * @ef: newest eviction fence of the BOs, or NULL while the process has no queues
+	 * (amdkfd_process_info.resident). Written under @mutex and @queue_lock, read under either
+	 */
 	struct dma_fence *ef;
+	/**
+	 * @eviction_work: takes the queues off the hardware and signals @ef; queued when a task
+	 * first waits for @ef
+	 */
 	struct work_struct eviction_work;
+	/** @restore_work: restores the BOs, then the queues */
 	struct delayed_work restore_work;
+	/** @events: HSA events; kfd_events_init() allocates it */
 	struct kfd_events *events;
+	/**
+	 * @dbg: debug sessions of the process, and the arguments of the last RUNTIME_ENABLE;
+	 * kfd_dbg_init() allocates it
+	 */
 	struct kfd_dbg *dbg;
+	/**
+	 * @debug_trap_enabled: true if a debugger has a session on the process. Written by
+	 * kfd/debug/ under @queue_lock, read with or without this lock
+	 */
 	bool debug_trap_enabled;
+	/** @svms: SVM ranges; svm_range_list_init() allocates it */
 	struct svm_range_list *svms;
+	/**
+	 * @xnack_enabled: true if page faults of the process are repaired. Written by
+	 * svm_set_xnack() under @mutex; the fault path and notifiers read it without a lock
+	 */
 	bool xnack_enabled;
+	/**
+	 * @criu_state: state of a checkpoint or restore. In any state except KFD_CRIU_NONE, the
+	 * queues are off the hardware. Protected by @mutex
+	 */
 	enum kfd_criu_state criu_state;
+	/**
+	 * @criu_owner: current->files of the process that has paused this process for a checkpoint,
+	 * or NULL. Written under @mutex, read without a lock
+	 */
 	fl_owner_t criu_owner;
+	/**
+	 * @suspended: true if the queues are off the hardware because the system sleeps; protected
+	 * by @mutex
+	 */
 	bool suspended;
+	/** @mmu_notifier: notifier of @mm; reports the end of the address space */
 	struct mmu_notifier mmu_notifier;
+	/**
+	 * @kobj: sysfs folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash.
+	 * Protected by kfd_procfs_mutex
+	 */
 	struct kobject *kobj;
+	/**
+	 * @procfs: files of @kobj, or NULL; kfd_procfs.c allocates and frees them with @kobj.
+	 * Protected by kfd_procfs_mutex
+	 */
 	struct kfd_procfs_files *procfs;
+	/**
+	 * @debugfs: debugfs folder kfd/proc/<pid>; created after the process has entered the hash,
+	 * and removed after the process has left the hash
+	 */
 	struct dentry *debugfs;
 };
 
@@ -209,10 +261,8 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
 
 /*
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
- * Taken after kfd_process.mutex. The holder takes neither an mmap_lock nor kfd_process.mutex,
- * because a process can hold these two locks for a long time. If the holder waited for such a lock,
- * operations of other processes would meanwhile wait for kfd_processes_mutex: the first open,
- * ACQUIRE_VM and the exit of any process. The removal of a GPU would wait, too.
+ * Taken after kfd_process.mutex. The holder takes neither an mmap_lock nor kfd_process.mutex: a
+ * process may hold these two locks for long, and would block all other processes.
  */
 extern struct mutex kfd_processes_mutex;
 
@@ -234,23 +284,31 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
 
 /**
  * struct kfd_process_ops - functions of kfd/ that process/ calls
- * @sync_queues: load the queues of a process on a GPU into the hardware, or unload them, as
- *               required by kfd_process_device.evicted and the state of each queue. The caller
- *               holds kfd_process.queue_lock; the function does not allocate. Return: 0, or
- *               -ETIME if the hardware did not complete the preemption in time
- * @map_wptrs: look up the write pointers of a process's queues again, after BOs may have
- *             moved and before the queues run; stop each queue whose write pointer is not
- *             mapped any more. The caller holds kfd_process.mutex
- * @stop_queues: stop all queues of a process on a GPU for good: afterwards user space can only
- *               destroy these queues. @ran is NULL or a bitmap of queue ids. In the bitmap, set
- *               the bit of each queue that was on the hardware. Takes kfd_process.queue_lock
- * @memory_exception: raise a memory fault in the debugger of the process or, without a
- *                    debugger, in the process. Called by the fault worker
  */
 struct kfd_process_ops {
+	/**
+	 * @sync_queues: load or unload the queues of a process on a GPU, as
+	 * kfd_process_device.evicted and the state of each queue require. Must not allocate,
+	 * because the caller holds kfd_process.queue_lock. Return: 0, or -ETIME if the hardware
+	 * does not respond in time
+	 */
 	int (*sync_queues)(struct kfd_process_device *pdd);
+	/**
+	 * @map_wptrs: after BOs may have moved, and before the queues run, map the write pointers
+	 * of a process's SDMA queues again. Stops a queue without memory at its write pointer. The
+	 * caller holds kfd_process.mutex
+	 */
 	void (*map_wptrs)(struct kfd_process *p);
+	/**
+	 * @stop_queues: stop all queues of a process on a GPU for good. In the bitmap @ran of queue
+	 * ids (or NULL), set the bits of queues that were on the hardware. Takes
+	 * kfd_process.queue_lock
+	 */
 	void (*stop_queues)(struct kfd_process_device *pdd, unsigned long *ran);
+	/**
+	 * @memory_exception: report a memory fault to the debugger that has subscribed to memory
+	 * faults or, without such a debugger, to the process. Called by the fault worker
+	 */
 	void (*memory_exception)(struct kfd_process_device *pdd, u64 va,
 				 bool not_present, bool write);
 };
@@ -260,14 +318,18 @@ extern const struct kfd_process_ops *kfd_process_ops;
 
 /**
  * struct kfd_render_ops - functions of drm/ that process/ calls
- * @file_of: return the struct drm_file of an open file, or NULL if the file is not a
- *           primary or render node of the device. Valid while the caller holds a reference
- *           to the file
- * @acquire: let a file use the address space of the process with @pasid until the file is
- *           closed. Return: 0, or -EINVAL if the file has an address space already
  */
 struct kfd_render_ops {
+	/**
+	 * @file_of: return the struct drm_file of an open file, or NULL if the file is not a
+	 * primary or render node of @vdev. The result is valid while the caller holds a reference
+	 * to the file
+	 */
 	struct drm_file *(*file_of)(struct file *filp, struct vgpu_device *vdev);
+	/**
+	 * @acquire: let a file use the address space of the process with @pasid until the file is
+	 * closed. Return: 0, or -EINVAL if the file has an address space already
+	 */
 	int (*acquire)(struct drm_file *file, u16 pasid);
 };
 

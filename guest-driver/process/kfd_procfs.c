@@ -6,7 +6,7 @@
  *	vram_<gpu id>	bytes of VRAM that the process has allocated on that GPU
  *	queues/<id>/	folder of a queue (kfd_queue_sysfs.c)
  *
- * Readers take no lock, because the removal of a file waits until its readers have left.
+ * Readers of the files take no lock, because kobject_del() waits for them.
  */
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
@@ -48,10 +48,9 @@ struct kfd_procfs_files {
 
 static struct kobject *kfd_procfs;
 /*
- * Protects the folders. kfd_process.mutex cannot protect them: kfd_process_detach() removes the
- * folder of a process, and must not wait for kfd_process.mutex, because an MMU notifier calls
- * kfd_process_detach(). The removal of a GPU calls kfd_process_detach(), too, while threads of the
- * process still run. They may create the folder of a queue at the same time.
+ * Protects the folders: kfd_process_detach() may remove a process's folder while a thread of the
+ * process creates the folder of a queue. kfd_process.mutex cannot protect them, because an MMU
+ * notifier calls kfd_process_detach() and must not wait for that mutex.
  */
 static DEFINE_MUTEX(kfd_procfs_mutex);
 
@@ -107,9 +106,7 @@ static void kfd_procfs_fill(struct kfd_process *p)
  * kfd_procfs_add() - create the folder of a process
  * @p: process with its PASID and GPUs
  *
- * A failure is not reported, because the folder is only information. If a folder with this PID
- * exists, the function creates none: the existing folder belongs to an earlier program with this
- * PID, for example the program before exec(). The mm of that program has not ended yet.
+ * A failure is not reported, because the folder is only information.
  *
  * Context: process context; takes kfd_procfs_mutex.
  */

@@ -2,33 +2,8 @@
 /*
  * Computes how long evictions spare the BOs of a restored process under memory overcommit.
  *
- * DOC: time slices
- *
- * The restore of a process may take seconds, and evicts BOs of other processes. Without time
- * slices a process could lose its first BOs while it waits for the last ones, again and again; or
- * processes could evict each other all the time, so that BOs move and no queue runs.
- *
- * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps() before an
- * eviction, and evicts another BO if the function returns true. If a task waits for the eviction
- * fence during a time slice (e.g. to evict VRAM for an allocation, see below), eviction_work still
- * takes the queues off the hardware.
- *
- * How long the BOs of a process are spared depends on the kind of the eviction:
- *
- * - Swap-outs by TTM, evictions from GTT, and evictions of VRAM for the restore of another process.
- *   They spare the BOs during the whole restore, and then for the time slice of the process. The
- *   time slice is KFD_TIMESLICE_FACTOR times as long as the restore took, at least KFD_ACTIVE_MS
- *   and at most KFD_TIMESLICE_MAX_MS. If all BOs are spared, TTM exceeds its limit of system
- *   memory, and the other process uses GTT instead of VRAM.
- * - Evictions of VRAM for any other allocation. They spare the BOs during the restore only for a
- *   limited time, since the allocating task may hold locks that the restore needs. The limit is
- *   KFD_ACTIVE_MS at first, and doubles with each restore that fails. After the restore, these
- *   evictions spare the BOs for as long as the restore took, at least KFD_ACTIVE_MS and at most
- *   KFD_ACTIVE_MAX_MS.
- *
- * An allocation that has no placement but VRAM waits until the BOs are no longer spared
- * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); allocations with other placements use
- * GTT or system memory.
+ * If BOs could be evicted at any time, processes could evict each other so often that no queue
+ * runs.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -37,9 +12,13 @@
 
 #include "kfd_timeslice.h"
 
+/* Shortest time in ms for which evictions spare the BOs of a process. */
 #define KFD_ACTIVE_MS		10u
+/* Limit in ms of the time for which allocations of VRAM spare the BOs after a restore. */
 #define KFD_ACTIVE_MAX_MS	500u
+/* Limit in ms of the time slice: see kfd_timeslice.slice_until. */
 #define KFD_TIMESLICE_MAX_MS	10000u
+/* The time slice is this many times as long as the restore took. */
 #define KFD_TIMESLICE_FACTOR	4u
 /*
  * Limit of kfd_timeslice.fails. This member determines for how long allocations of VRAM spare the
@@ -56,6 +35,10 @@ static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms
 
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now)
 {
+	/*
+	 * During the restore, allocations of VRAM spare the BOs only for this time, because an
+	 * allocating task may hold locks that the restore needs.
+	 */
 	unsigned long wait = msecs_to_jiffies(KFD_ACTIVE_MS)
 			     << min(t->fails, KFD_FAILS_MAX);
 
@@ -103,8 +86,14 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_left);
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back)
 {
+	/* An allocation, not a restore, is about to evict the BO from VRAM. */
 	if (mem_type == TTM_PL_VRAM && !back)
 		return kfd_timeslice_left(t, now);
+	/*
+	 * The other evictions: swap-out, eviction from GTT, and eviction from VRAM for the restore
+	 * of another process. If all BOs are spared, TTM exceeds its limit of system memory, or the
+	 * restore uses GTT.
+	 */
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:
 		return true;

@@ -12,26 +12,28 @@ enum kfd_timeslice_state {
 };
 
 /**
- * struct kfd_timeslice - the time for which evictions spare a process's BOs; see
- * kfd_timeslice.c
- * @state: state of the queues
- * @fails: number of consecutive restores that failed
- * @start: time in jiffies when the last restore began
- * @active_until: time in jiffies. Until then, allocations do not evict the BOs from VRAM. (For
- *                allocations by the restore of another process, see @slice_until)
- * @slice_until: time in jiffies, used in state KFD_TIMESLICE_ON. Until then, the restore of another
- *               process does not evict the BOs from VRAM, and the BOs are neither evicted from GTT
- *               nor swapped out
+ * struct kfd_timeslice - time for which evictions spare the BOs of a process
  *
- * Written under kfd_process.mutex, except in kfd_timeslice_off(), whose caller holds
- * kfd_process.queue_lock. Eviction decisions read the members without a lock, and may use old
- * values.
+ * Writers hold kfd_process.mutex; kfd_timeslice_off() needs only kfd_process.queue_lock. Evictions
+ * read without a lock, and may see old values.
  */
 struct kfd_timeslice {
+	/** @state: state of the process's queues */
 	enum kfd_timeslice_state state;
+	/** @fails: number of consecutive restores that failed */
 	unsigned int fails;
+	/** @start: time in jiffies when the last restore began */
 	unsigned long start;
+	/**
+	 * @active_until: time in jiffies. Until then, allocations do not evict the process's BOs
+	 * from VRAM. For the restore of another process, see @slice_until
+	 */
 	unsigned long active_until;
+	/**
+	 * @slice_until: time in jiffies, used in state KFD_TIMESLICE_ON. Until then, restores of
+	 * other processes do not evict the process's BOs from VRAM, and nothing evicts them from
+	 * GTT or swaps them out
+	 */
 	unsigned long slice_until;
 };
 

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recovers a device. One work item runs one state machine (docs/driver.md, "Recovery"). hw/
- * reports a failure by vgpu_reset_request(). The recovery depends on the part that failed:
- *
- *	GART		write the table again
- *	rings		soft recovery: restart the kernel's rings at the first job
- *			that is not done; reset the engine of a ring that does not stop
- *	engine		reset that engine; if that fails, reset the device
- *	device		mode-1 reset; if that fails, use the engines no more: the CPU
- *			executes the kernel's jobs, and user queues do not run
- *
- * Fences depend on the worker, so the worker neither allocates nor takes a reservation.
+ * Recovers a device after a failure, or on request of an operator. One work item, reset_work(),
+ * runs all recoveries (docs/driver.md, "Recovery"). Fences depend on this work item, so it neither
+ * allocates memory nor takes a reservation.
  */
 #include <linux/ktime.h>
 #include <drm/drm_managed.h>
@@ -42,39 +34,47 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 
 /**
  * struct vgpu_reset - recovery of a device
- * @vdev: the device
- * @client: functions set by vgpu_reset_set_client(), or NULL; set once
- * @wq: ordered workqueue that runs @work
- * @work: performs the recoveries of @pending
- * @pending: requests that @work has not taken yet, a bitmap of VGPU_RECOVER_*
- * @notify_work: performs the notifications of @notify
- * @notify: bitmap. VGPU_RECOVER_ENGINE(): @client must be notified that this engine was
- *          recovered. RESET_NOTIFY_LOST: BOs must be marked as lost
- * @zap_work: removes user-space mappings of BARs
- * @zap_wait: woken when @zap_done changes
- * @zap_wanted: number of the newest request for @zap_work; written by @work only
- * @zap_done: number of the newest request that @zap_work has completed. A run of @zap_work
- *            completes all requests that were made before the run started
- * @since: time in ns of the first request since the last recovery ended, or 0 if no recovery
- *         is requested or running
- * @tries: consecutive device resets. A successful engine reset and a request by an operator
- *         set the count to 0
- * @enabled: true if requests are accepted
  */
 struct vgpu_reset {
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/** @client: functions set by vgpu_reset_set_client(), or NULL; set once */
 	const struct vgpu_reset_client *client;
+	/** @wq: ordered workqueue that runs @work */
 	struct workqueue_struct *wq;
+	/** @work: performs the recoveries of @pending */
 	struct work_struct work;
+	/** @pending: requests that @work has not taken yet, a bitmap of VGPU_RECOVER_* */
 	atomic_t pending;
+	/** @notify_work: performs the notifications of @notify */
 	struct work_struct notify_work;
+	/**
+	 * @notify: bitmap. VGPU_RECOVER_ENGINE(): @client must be notified that this engine was
+	 * recovered. RESET_NOTIFY_LOST: BOs must be marked as lost
+	 */
 	atomic_t notify;
+	/** @zap_work: removes user-space mappings of BARs */
 	struct work_struct zap_work;
+	/** @zap_wait: woken when @zap_done changes */
 	wait_queue_head_t zap_wait;
+	/** @zap_wanted: number of the newest request for @zap_work; written by @work only */
 	unsigned int zap_wanted;
+	/**
+	 * @zap_done: number of the newest request that @zap_work has completed. A run of @zap_work
+	 * completes all requests that were made before the run started
+	 */
 	unsigned int zap_done;
+	/**
+	 * @since: time in ns of the first request since the last recovery ended, or 0 if no
+	 * recovery is requested or running
+	 */
 	atomic64_t since;
+	/**
+	 * @tries: count of consecutive device resets. A successful engine reset and a request by an
+	 * operator set the count to 0
+	 */
 	struct vgpu_reset_tries tries;
+	/** @enabled: true if requests are accepted */
 	bool enabled;
 };
 
@@ -147,16 +147,9 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Mark lost BOs, and notify vgpu_reset.client. The worker of the recovery must not do this itself,
- * because both steps take locks that other tasks hold while they wait for engines:
- *
- * - vgpu_vram_mgr.lock: the holder may allocate memory, and so enter reclaim. Reclaim waits for
- *   engines and TLB flushes.
- * - locks of the client: the holder may wait until engines have cleared memory or written page
- *   tables.
- *
- * So the recovery queues this separate work after it has restarted all engines. If an engine fails
- * again while this work waits for a lock, the worker of the recovery is free to recover the engine.
+ * Mark lost BOs, and notify vgpu_reset.client. Each step waits for a lock, and the holder of the
+ * lock may wait for an engine. So these steps have their own work item, and reset_work() stays free
+ * to recover the engine.
  */
 static void reset_notify_work(struct work_struct *work)
 {
@@ -165,11 +158,19 @@ static void reset_notify_work(struct work_struct *work)
 	unsigned long what = atomic_xchg(&reset->notify, 0);
 	unsigned int i;
 
+	/*
+	 * vgpu_vram_mgr_mark_lost() takes vgpu_vram_mgr.lock. A holder of this lock may enter
+	 * reclaim, which waits for engines and TLB flushes.
+	 */
 	if (what & RESET_NOTIFY_LOST)
 		drm_err(&reset->vdev->drm, "VRAM was lost with %u BOs\n",
 			vgpu_vram_mgr_mark_lost(reset->vdev));
 	if (!reset->client)
 		return;
+	/*
+	 * The client takes its own locks. A holder of these locks may wait until engines have
+	 * cleared memory or written page tables.
+	 */
 	for (i = 0; i <= VGPU_ENGINE_CP; i++)
 		if (what & VGPU_RECOVER_ENGINE(i))
 			reset->client->engine_recovered(reset->vdev, i);
@@ -195,16 +196,9 @@ static void reset_zap_work(struct work_struct *work)
 }
 
 /*
- * Remove user-space mappings of the BARs, and allow no new ones until vgpu_io_map_open(). A
- * separate work item removes the mappings, because the removal may wait for this reset:
- *
- * - The removal calls the MMU notifiers of the addresses. SVM ranges and user pointers at these
- *   addresses have notifiers that wait for fences.
- * - The removal waits for fault handlers. A handler that allocates a page table may wait for
- *   reclaim, which waits for fences, too.
- *
- * If the removal does not finish, the reset starts after RESET_ZAP_TIMEOUT, and writes of
- * user space through the remaining mappings are lost.
+ * Remove user-space mappings of the BARs, and allow no new ones until vgpu_io_map_open(). If the
+ * removal takes longer than RESET_ZAP_TIMEOUT, the reset starts anyway. Then writes of user space
+ * through the remaining mappings are lost.
  */
 static void reset_close_mappings(struct vgpu_device *vdev)
 {
@@ -213,6 +207,11 @@ static void reset_close_mappings(struct vgpu_device *vdev)
 
 	vgpu_io_map_close(vdev);
 	WRITE_ONCE(reset->zap_wanted, wanted);
+	/*
+	 * Use a separate work item: the removal calls MMU notifiers, which may wait for fences, and
+	 * waits for fault handlers, which may wait for fences in reclaim. Fences depend on this
+	 * reset.
+	 */
 	queue_work(system_unbound_wq, &reset->zap_work);
 	if (!wait_event_timeout(reset->zap_wait, READ_ONCE(reset->zap_done) == wanted,
 				RESET_ZAP_TIMEOUT))
@@ -254,14 +253,9 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 }
 
 /*
- * Reset the device and restart its engines. If the reset fails, give the engines up
- * (vgpu_sdma_give_up()). @parked is a mask with VGPU_RECOVER_ENGINE() of each engine that is
- * already parked. @dead is an array with a bitmap of user queues for each engine:
- *
- * - On entry, the bitmap of each engine in @parked has the queues that must not run again
- *   (vgpu_sdma_park()). The other bitmaps are not used.
- * - On return after a successful reset, each bitmap has the queues that were stopped for good
- *   (vgpu_sdma_unpark()).
+ * Reset the device and restart its engines. If the reset fails, give the engines up. @parked has
+ * VGPU_RECOVER_ENGINE() of each engine that is already parked. For such an engine i, @dead[i] is a
+ * bitmap of user queues that must not run again. @dead is overwritten.
  */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)

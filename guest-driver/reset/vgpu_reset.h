@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Recovery of a device: one work item, its state machine and its counters. hw/ requests a
- * recovery by vgpu_reset_request(): vgpu_hw_init() gets a pointer to this function. A recovery
- * calls kfd/ through struct vgpu_reset_client. Files of reset/ may use device/, hw/, mm/. Start
- * reading at reset_work(). There are no locks, because requests are bits that only one worker
- * takes.
+ * Recovery of a device. hw/ requests a recovery by vgpu_reset_request(), and reset_work() runs it.
+ * Files of reset/ may use device/, hw/, mm/. A recovery calls kfd/ through struct
+ * vgpu_reset_client. reset/ has no locks, because requests are bits that only one worker takes.
  */
 #ifndef VGPU_RESET_H
 #define VGPU_RESET_H
@@ -14,25 +12,30 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_reset_client - functions of kfd/ that a recovery calls
- * @pre_reset: called when a reset of the device starts; cause is the reason of the reset
- * @zap_mappings: remove CPU page-table entries of BAR pages that the client has mapped into
- *                user space. The removal calls MMU notifiers, which may wait for fences. Fences
- *                depend on the recovery, so @zap_mappings runs in a separate work item. While the
- *                BARs are closed (vgpu_io_map_close()), the client's fault handlers wait
- * @post_reset: called when the reset of the device has ended and the engines run again. Not
- *              called if the engines were given up
- * @engine_recovered: called when an engine was reset and runs again; VGPU_ENGINE_CP stands for
- *                    the command processor. Runs in a separate work item, since it may wait
- *                    for something that needs another recovery
+ * struct vgpu_reset_client - functions of kfd/ that a recovery calls, without a lock held
  *
- * The recovery holds no lock in these calls. Fences depend on @pre_reset and @post_reset, so
- * these two functions neither allocate memory nor take a reservation.
+ * Fences depend on @pre_reset and @post_reset, so these two functions neither allocate memory nor
+ * take a reservation.
  */
 struct vgpu_reset_client {
+	/** @pre_reset: called when a reset of the device starts; cause is the reason, as a text */
 	void (*pre_reset)(struct vgpu_device *vdev, const char *cause);
+	/**
+	 * @zap_mappings: remove CPU page-table entries of BAR pages that the client has mapped into
+	 * user space. Called in a separate work item, because the removal may wait for fences, and
+	 * fences depend on the recovery
+	 */
 	void (*zap_mappings)(struct vgpu_device *vdev);
+	/**
+	 * @post_reset: called when the reset of the device has ended and the engines run again. Not
+	 * called if the engines were given up
+	 */
 	void (*post_reset)(struct vgpu_device *vdev, const char *cause);
+	/**
+	 * @engine_recovered: called when an engine was reset and runs again; VGPU_ENGINE_CP stands
+	 * for the command processor. Called in a separate work item, because the function may wait
+	 * for another recovery
+	 */
 	void (*engine_recovered)(struct vgpu_device *vdev, unsigned int engine);
 };
 

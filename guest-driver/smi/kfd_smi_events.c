@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SMI events (AMDKFD_IOC_SMI_EVENTS): a file from which user space reads what happens on a
- * GPU, one line of text for each event. write() sets the mask of events. read() returns the
- * lines that were sent since the last read() and never waits, as in amdkfd. If a line does
- * not fit into the FIFO of a client, that client misses the whole line.
- *
- * A client, which is an open file, gets the events of the process that opened the file, and
- * events that belong to no process (device resets). A client with KFD_SMI_EVENT_ALL_PROCESS
- * in its mask gets the events of all processes if the opener had CAP_SYS_ADMIN.
+ * Implements the files from which user space reads SMI events (AMDKFD_IOC_SMI_EVENTS), one line of
+ * text for each event. A client is an open file; write() sets the client's mask of events.
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -53,6 +47,10 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 	const u64 all =
 		KFD_SMI_EVENT_MASK_FROM_INDEX(KFD_SMI_EVENT_ALL_PROCESS);
 
+	/*
+	 * Each client gets events of no process (@pid is 0) and of the process that opened the
+	 * file. A privileged client with KFD_SMI_EVENT_ALL_PROCESS gets events of all processes.
+	 */
 	if (pid && pid != client->pid &&
 	    !(client->privileged && client->events & all))
 		return false;
@@ -60,9 +58,9 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 }
 
 /*
- * Send @event to each client of @smi that has @event in its mask and may see the process
- * @pid. If @pid is 0, the event concerns no process, and every client may see it. @fmt and
- * the arguments after it come from a macro KFD_EVENT_FMT_* of <linux/kfd_ioctl.h>.
+ * Send @event to each client of @smi for which kfd_smi_wants() is true. @pid is the process that
+ * the event concerns, or 0. @fmt and the arguments after @fmt come from a macro KFD_EVENT_FMT_* of
+ * <linux/kfd_ioctl.h>.
  */
 __printf(4, 5)
 static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
@@ -86,6 +84,7 @@ static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
 
 	spin_lock(&kfd_smi_lock);
 	list_for_each_entry(client, &smi->clients, link) {
+		/* If the line does not fit into the client's FIFO, the client misses the line. */
 		if (!kfd_smi_wants(client, pid, event) ||
 		    kfifo_avail(&client->fifo) < len)
 			continue;
@@ -294,7 +293,10 @@ static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
 	return mask;
 }
 
-/* If the FIFO is empty, return -ENODEV if the GPU has been removed, else -EAGAIN. */
+/*
+ * If the FIFO is empty, return -ENODEV if the GPU has been removed, else -EAGAIN. Like amdkfd,
+ * never wait for an event.
+ */
 static ssize_t kfd_smi_read(struct file *file, char __user *user, size_t size,
 			    loff_t *pos)
 {
@@ -403,8 +405,8 @@ void kfd_smi_init(struct kfd_smi *smi)
  * kfd_smi_fini() - detach all open files from the event log
  * @smi: event log; the caller sends no more events to it
  *
- * Files that are still open get no more events: their read() returns -ENODEV when
- * their FIFO is empty, and poll() reports EPOLLHUP.
+ * In a file that is still open, read() then returns -ENODEV when the FIFO is empty, and poll()
+ * reports EPOLLHUP.
  */
 void kfd_smi_fini(struct kfd_smi *smi)
 {

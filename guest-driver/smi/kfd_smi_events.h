@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SMI events: reports of what happens on a GPU, one line of text for each event. Each GPU has
- * an event log. AMDKFD_IOC_SMI_EVENTS opens a file for the log of a GPU (kfd_smi_open()), and
- * user space reads the lines from this file. Each kind of event has a function that sends the
- * event to the open files through kfd_smi_event().
- * This folder calls no other folder of the driver. The folder's only lock, kfd_smi_lock
- * (spin), is the innermost lock of the driver, since even MMU notifiers and the recovery
- * send events.
+ * SMI events: reports of what happens on a GPU. User space reads these events from a file
+ * (kfd_smi_open()). smi/ calls no other folder of the driver: MMU notifiers send events, so
+ * kfd_smi_lock is the innermost lock.
  */
 #ifndef KFD_SMI_EVENTS_H
 #define KFD_SMI_EVENTS_H
@@ -17,23 +13,23 @@
 
 /**
  * struct kfd_smi - event log of a GPU
- * @clients: open files; protected by kfd_smi_lock
- * @gpu_id: GPU id that the lines of the events contain; kfd_node_register() sets the id
- *          before the first client exists
- * @reset_seq: number of device resets that have started; accessed by the recovery's worker
- *             only
  */
 struct kfd_smi {
+	/** @clients: open files; protected by kfd_smi_lock */
 	struct list_head clients;
+	/**
+	 * @gpu_id: GPU id in the lines of the events; kfd_node_register() sets the id before the
+	 * first client exists
+	 */
 	u32 gpu_id;
+	/** @reset_seq: number of started device resets; accessed by the recovery's worker only */
 	u32 reset_seq;
 };
 
 /*
- * Each function from kfd_smi_vm_fault() to kfd_smi_post_reset() sends one event to the clients
- * that have the event in their mask and may see the process @pid. Every client may see the events
- * of resets, which concern no process. A client whose FIFO is full misses the event. The functions
- * may be called in any context except interrupts. Addresses are given as page numbers.
+ * Each function from kfd_smi_vm_fault() to kfd_smi_post_reset() sends one event (see
+ * kfd_smi_event()). Any context except interrupts. A client with a full FIFO misses the event.
+ * Addresses are page numbers.
  */
 
 void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm);

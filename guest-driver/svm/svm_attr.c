@@ -2,11 +2,6 @@
 /*
  * Implements AMDKFD_IOC_SVM, which sets and gets attributes of memory. svm_default_attrs() gives
  * the attributes of memory for which no attributes were set.
- *
- * SET_ATTR works in steps, each of which leaves a consistent tree: split existing ranges at both
- * ends of the interval, fill gaps with ranges of default attributes, then change the attributes of
- * the ranges inside. The first two steps change no behaviour, so an error in one of these steps
- * needs no undo.
  */
 #include <linux/bitmap.h>
 #include <linux/minmax.h>
@@ -288,6 +283,10 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 
 	svm_lock_write(svms);
 	ret = svm_attr_check_memory(svms, iv);
+	/*
+	 * Split the ranges at the ends of @iv and fill the gaps. These steps change no behaviour,
+	 * so an error needs no undo.
+	 */
 	if (!ret)
 		ret = svm_attr_split(p, iv.first, nattrs, attrs);
 	if (!ret)
@@ -430,24 +429,25 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
 /**
  * svm_ioctl() - AMDKFD_IOC_SVM of the current process
  * @p: process
- * @op: KFD_IOCTL_SVM_OP_SET_ATTR or KFD_IOCTL_SVM_OP_GET_ATTR
- * @start: first byte; page aligned, checked by the caller
- * @size: bytes; page aligned and not zero, checked by the caller
+ * @op: operation
+ * @start: first byte; page aligned
+ * @size: bytes; page aligned and not zero
  * @nattrs: number of @attrs
  * @attrs: attributes, in kernel memory; GET_ATTR writes their values
  *
- * Context: process context, in a thread of @p; takes mmap_lock and the locks of svm/.
+ * Context: a thread of @p; takes mmap_lock and the locks of svm/.
  *
- * Return: 0; -EINVAL for an unknown operation, attribute or GPU, for a process without an address
- * space on any GPU, in a forked child, or for pages that a GPU page table cannot map; -EFAULT if
- * part of the interval is not mapped or is a mapping of a device, or if a page that has to be
- * mapped on a GPU is not readable, has no memory (for example after the end of a file), or lost its
- * content in a reset; -EADDRINUSE if a BO is mapped or about to be mapped in the interval; -EPERM
- * if the kernel has no device-private memory; -EOVERFLOW if the end wraps around; -EAGAIN if the
- * memory map keeps changing; -EINTR if a signal is pending and the mm has no MMU interval notifier
- * yet; -ENOMEM if memory is short; -EIO if a device cannot address a page. A prefetch to system
- * memory also returns -EIO if a copy failed or a reset lost the content of VRAM. If a copy cannot
- * be started, the prefetch returns an error of vgpu_mm_copy_pages().
+ * Return:
+ * * 0, -ENOMEM
+ * * -EPERM if the kernel has no device-private memory
+ * * -EINVAL if an operation, attribute or GPU is unknown, no GPU of @p has an address space, or the
+ *   caller is a forked child
+ * * -EOVERFLOW if the end wraps around
+ * * -EFAULT if part of the interval is not mapped, or is a mapping of a device
+ * * -EADDRINUSE if a BO is mapped, or about to be mapped, in the interval
+ * * -EINTR if a signal is pending, and the mm has no MMU interval notifier yet
+ * * an error of svm_map_pages()
+ * * an error of svm_migrate_to_system(), for a prefetch to system memory
  */
 int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs)

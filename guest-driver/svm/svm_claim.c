@@ -51,19 +51,16 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
 }
 
 /**
- * svm_range_overlaps() - whether an SVM range overlaps addresses at which a BO is to be mapped
+ * svm_range_overlaps() - whether an SVM range overlaps addresses
  * @p: process
- * @start: address of the first byte
- * @size: length in bytes
+ * @start: first byte
+ * @size: bytes
  *
- * The result is only a hint, because another thread may create an overlapping range right after the
- * call. So svm_claim() must still be called before the BO is mapped.
+ * Only a hint: another thread may create a range right after the call. svm_claim() prevents this.
  *
- * Context: the process's mm is alive. Takes svm_range_list.lock, and mmap_lock if munmaps
- * are pending.
+ * Context: the mm is alive. Takes svm_range_list.lock, and mmap_lock if munmaps are pending.
  *
- * Return: true if a range overlaps the addresses; false if no range does, if @size is 0, or if
- * the end wraps around.
+ * Return: true if a range overlaps; false also if @size is 0 or the end wraps around.
  */
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 {
@@ -79,16 +76,15 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 }
 
 /**
- * svm_claim() - keep SVM ranges off addresses until the caller has mapped a BO there
+ * svm_claim() - keep SVM ranges off addresses until svm_unclaim()
  * @p: process
- * @start: address of the first byte
- * @size: length in bytes
+ * @start: first byte
+ * @size: bytes
  *
- * Until svm_unclaim() no range is created at the addresses. The caller maps the BO before
- * svm_unclaim(); after that the BO's mapping keeps ranges off.
+ * The caller maps a BO at the addresses before svm_unclaim().
  *
- * Context: the process's mm is alive. The caller holds kfd_process.mutex until svm_unclaim(), and
- * no reservation. Takes svm_range_list.lock, and mmap_lock if munmaps are pending.
+ * Context: the mm is alive. kfd_process.mutex is held until svm_unclaim(); no reservation is held.
+ * Takes svm_range_list.lock, and mmap_lock if munmaps are pending.
  *
  * Return: 0; -EADDRINUSE if a range overlaps; -EINVAL if @size is 0 or the end wraps around.
  */

@@ -21,9 +21,7 @@
  * @n: number of ranges
  * @ranges: the ranges, sorted by address
  *
- * svm_criu_resume() creates these ranges in the restored process. A checkpoint may have millions of
- * ranges, and a separate allocation for each range would take more time and memory. So all ranges
- * are in one allocation.
+ * One allocation holds all ranges, because a checkpoint may have millions of ranges.
  */
 struct svm_criu_metadata_list {
 	u32 n;
@@ -213,7 +211,7 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
  * svm_criu_resume() - create the ranges that svm_criu_keep() has copied
  * @p: restored process, whose memory CRIU has mapped
  *
- * The function does not free the kept ranges, so the caller may repeat the call after an error.
+ * The copied ranges are kept, so the caller may repeat the call after an error.
  *
  * Context: the caller holds kfd_process.mutex and a reference to the mm. Takes the locks of svm/.
  *

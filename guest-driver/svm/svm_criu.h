@@ -9,25 +9,23 @@ struct kfd_process;
 
 /**
  * struct svm_saved_range - a range in a checkpoint
- * @first: number of the first page
- * @pages: number of pages
- * @bitmap_access: bit n is set if the GPU of kfd_process.pdds[n] has ACCESS to the range, but not
- *                 ACCESS_IN_PLACE
- * @bitmap_aip: bit n is set if the GPU of kfd_process.pdds[n] has ACCESS_IN_PLACE to the range
- * @preferred_loc: preferred location: kfd_process_device.gpu_id or
- *                 KFD_IOCTL_SVM_LOCATION_*
- * @prefetch_loc: location of the last prefetch, encoded like @preferred_loc
- * @flags: KFD_IOCTL_SVM_FLAG_*
- * @granularity: log2 of the number of pages that migrate together
  */
 struct svm_saved_range {
+	/** @first: number of the first page */
 	u64 first;
+	/** @pages: number of pages */
 	u64 pages;
+	/** @bitmap_access: bit n: GPU of kfd_process.pdds[n] has ACCESS, but not ACCESS_IN_PLACE */
 	u64 bitmap_access;
+	/** @bitmap_aip: bit n: GPU of kfd_process.pdds[n] has ACCESS_IN_PLACE */
 	u64 bitmap_aip;
+	/** @preferred_loc: kfd_process_device.gpu_id or KFD_IOCTL_SVM_LOCATION_* */
 	u32 preferred_loc;
+	/** @prefetch_loc: location of the last prefetch, encoded like @preferred_loc */
 	u32 prefetch_loc;
+	/** @flags: KFD_IOCTL_SVM_FLAG_* */
 	u32 flags;
+	/** @granularity: log2 of the number of pages that migrate together */
 	u32 granularity;
 };
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements kfd/proc/<pid>/svm in debugfs: a line for each range of a process, with the
- * current locations of its pages. Reading fails with -ESRCH when the process's address space
- * has ended.
- *
- * Only the CPU's page tables record the location of a page. A read of the file gets the
- * locations from HMM, without page faults. The read calls HMM once for each owner of
- * device-private pages, since HMM returns a device-private page to its owner only.
+ * Implements kfd/proc/<pid>/svm in debugfs: a line for each range of a process, with the current
+ * locations of the range's pages. Reading fails with -ESRCH when the process's address space has
+ * ended.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -165,6 +161,10 @@ static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owne
 	int token, ret;
 
 	hmm->dev_private_owner = owner;
+	/*
+	 * Get the locations from the CPU's page tables; nothing else records them. Without
+	 * HMM_PFN_REQ_FAULT, HMM raises no page fault.
+	 */
 	ret = hmm_range_fault(hmm);
 	if (ret)
 		return ret;
@@ -191,9 +191,8 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 
 /*
  * Count the pages of a chunk. In VRAM, one call of svm_print_look() finds only pages of GPUs with
- * the same page owner (hmm_range.dev_private_owner), so call svm_print_look() for each page owner.
- * All calls use the same sequence number: if a page moves between two calls, the later call fails,
- * and no page is counted twice. Returns 0 or an error of svm_print_look().
+ * the same page owner, so call svm_print_look() for each page owner. Returns 0 or an error of
+ * svm_print_look().
  */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)
@@ -201,6 +200,10 @@ static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 	struct kfd_process *p = s->p;
 	struct hmm_range hmm = {
 		.notifier = &r->notifier,
+		/*
+		 * All calls of svm_print_look() use this number: if a page moves between two calls,
+		 * the later call fails. So no page is counted twice.
+		 */
 		.notifier_seq = mmu_interval_read_begin(&r->notifier),
 		.start = iv.first << PAGE_SHIFT,
 		.end = (iv.last + 1) << PAGE_SHIFT,

@@ -2,16 +2,17 @@
 /*
  * Stores the DMA addresses of the system pages that a process's GPU page-table entries refer
  * to, until the entries are cleared. The slot of a page holds its DMA address (svm_map.h).
- *
- * Slots are stored in chunks that are indexed by page number, not in ranges, so the split of a
- * range moves no slot. svms->lock protects the chunks. The lock of the range that contains a
- * page protects the slot of this page.
  */
 #include <linux/slab.h>
 
 #include "svm_map.h"
 #include "svm_range.h"
 
+/*
+ * Slots of consecutive pages. A chunk belongs to no range, so the split of a range moves no slot.
+ * svms->lock protects the chunk. The lock of the range that contains a page protects the page's
+ * slot.
+ */
 struct svm_dma_chunk {
 	/*
 	 * For each page, its DMA address, with SVM_DMA_RO if the device may only read; 0 if the
@@ -28,9 +29,9 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 }
 
 /*
- * Skip the cache sync. It is not needed, because CPU caches are coherent with the device. It would
- * also be wrong: a sync hands the page over between the CPU and one device, but other processes and
- * GPUs may have mapped the same page for DMA at the same time, for example the zero page.
+ * Skip the cache sync, because CPU caches are coherent with the device. A sync would also be wrong:
+ * it hands a page over to one device, but other GPUs may use the same page at the same time, for
+ * example the zero page.
  */
 #define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 

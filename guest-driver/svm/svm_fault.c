@@ -1,37 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Handles GPU faults: svm_fault_service() repairs or denies a retry fault, svm_fault_report()
- * reports a no-retry fault.
- *
- * DOC: life of a retry fault
- *
- *   engine   reads a PTE that does not allow the access: the queue stalls, a CAM slot holds
- *            (VMID, page), and the device writes an IH entry
- *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds the fault to the queue of its process
- *   worker   (one for each process) svm_fault_service() returns one of these verdicts:
- *            repaired  entries were written. If these entries also allow the access of
- *                      another fault of the batch, that fault is done, too
- *            stale     the fault is older than a change of the memory, or no process needs the
- *                      repair any more. The fault is only acknowledged; if the engine still
- *                      needs the page, it raises a new fault
- *            busy      the memory map keeps changing, memory is short, or the device cannot
- *                      address a page: handled as stale
- *            denied    the process may not access the page: its queues are stopped, the PTE
- *                      becomes no-retry, then the fault is acknowledged
- *            dying     the mm has ended: as denied, but without a report
- *   ack      frees the CAM slot; the engine replays the access
- *
- * Each retry fault holds one CAM slot. The slot is acknowledged exactly once:
- *
- * - by svm_fault_ack() (svm_fault_queue.c) after the verdict, whatever the verdict is
- * - or earlier by svm_cam_work() (svm_fault_cam.c), if all slots are taken and the process has had
- *   no fault acknowledged for 250 ms (SVM_CAM_STALL_MS)
- *
- * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault also
- * maps the neighbouring pages, and its TLB invalidation makes all these queues go on. The queues
- * may finish, and the process may unmap the memory, before the worker handles the second fault.
- * This fault is then stale. So a fault is denied only if it is newer than the last removal of
- * access (svm_gpu.unmap_ts). PASIDs are reused: faults older than the process are dropped.
+ * reports a no-retry fault. docs/faults.md shows the life of a retry fault.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -110,10 +80,11 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 }
 
 /*
- * Find or create the range of a fault. On success, returns the range with svm_lock() held. On
- * failure, returns with no lock held: ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE) if the access is
- * not allowed, or ERR_PTR(-ENOMEM). If a munmap() has removed the VMA, returns only after this
- * munmap() has set svm_gpu.unmap_ts: svm_fault_judge() would otherwise deny a stale fault.
+ * Find or create the range of a fault. Returns the range with svm_lock() held; or, with no lock
+ * held:
+ *
+ * - ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE) if the access is not allowed
+ * - ERR_PTR(-ENOMEM)
  */
 static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 					     const struct svm_fault *f,
@@ -303,11 +274,7 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 
 /*
  * Make the PTE of a page no-retry, so that an engine aborts a later access to the page instead of
- * retrying it. The PTE does not change in two cases:
- * - A BO has been mapped at the page since the fault.
- * - There is no memory for the page table. This is harmless: the caller has taken the process's
- *   queues off the hardware, so they do not replay the access. An access by a new queue raises
- *   another retry fault.
+ * retrying it. The caller has taken the process's queues off the hardware.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)
@@ -315,6 +282,10 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
 	struct svm_range *r;
 
+	/*
+	 * Without memory for the page table, the PTE stays as it is. This is harmless: the stopped
+	 * queues do not replay the access, and an access by a new queue raises another retry fault.
+	 */
 	if (vgpu_vm_reserve_tables(vm, page, page))
 		return;
 
@@ -331,6 +302,7 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 		vgpu_vm_clear_range(vm, page, page, true);
 		mutex_unlock(&r->lock);
 	} else {
+		/* Does nothing if a BO has been mapped at @page since the fault. */
 		vgpu_vm_deny_page(vm, page);
 	}
 	mutex_unlock(&svms->lock);
@@ -353,15 +325,16 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
 	/*
-	 * A truncation of a file removes access to the file's pages, so a fault from before the
-	 * truncation is stale. If svms->cleared is set, a file may have been truncated. The time of
-	 * the truncation is unknown, because the notifier has only set the flag. So
-	 * svm_fault_checkpoint() sets unmap_ts to the present time instead: this fault then counts
-	 * as stale, and is only acknowledged. If the access is still not allowed, the replay raises
-	 * another fault. This fault is newer than unmap_ts, and is denied.
+	 * If svms->cleared is set, a truncation of a file may have removed access, at an unknown
+	 * time. Set unmap_ts to the present time, so that this fault is stale. If the access is
+	 * still not allowed, the replay raises a newer fault.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);
+	/*
+	 * A fault from before the last removal of access is stale: the queue may have gone on after
+	 * the repair of a neighbouring page, and the process may have unmapped the memory since.
+	 */
 	if (verdict == SVM_FAULT_DENIED &&
 	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))
 		verdict = SVM_FAULT_STALE;

@@ -15,13 +15,24 @@ struct svm_range_list;
  */
 #define SVM_FAULT_MAX_ORDER	14
 
-/* Verdict on a retry fault, see svm_fault.c; trace_svm_service() prints these numbers. */
+/* Verdict on a retry fault. trace_svm_service() prints these numbers. */
 enum svm_verdict {
+	/* Page table entries were written. */
 	SVM_FAULT_REPAIRED,
+	/*
+	 * The PTE allows the access by now, access to memory was removed since the fault, or no
+	 * process needs the repair. If the engine still needs the page, it raises a new fault.
+	 */
 	SVM_FAULT_STALE,
+	/*
+	 * The memory map keeps changing, memory is short, or the device cannot address a page. The
+	 * replay of the access raises a new fault.
+	 */
 	SVM_FAULT_BUSY,
+	/* The access is not allowed. The process's queues are stopped, and the PTE is no-retry. */
 	SVM_FAULT_DENIED,
-	SVM_FAULT_DYING,	/* denied without a report, because the mm has ended */
+	/* The mm has ended. Handled like SVM_FAULT_DENIED, but without a report. */
+	SVM_FAULT_DYING,
 };
 
 /*
@@ -44,11 +55,9 @@ void svm_fault_flush(struct svm_range_list *svms);
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
- * Repair or deny a retry fault, and return the verdict. @p: the process that has the fault's PASID,
- * or NULL if no process has this PASID.
- * @win: set to the mapped pages, if the verdict is SVM_FAULT_REPAIRED. The caller acknowledges the
- * fault afterwards. Called in the worker of the process, and the worker holds a reference to @p.
- * The function takes mmap_lock and waits for page-ins.
+ * Repair or deny a retry fault. @p is the process with the fault's PASID, or NULL. Sets *@win to
+ * the mapped pages after SVM_FAULT_REPAIRED. The caller holds a reference to @p, and acknowledges
+ * the fault afterwards. Takes mmap_lock and waits for page-ins.
  */
 enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 				   const struct svm_fault *f,

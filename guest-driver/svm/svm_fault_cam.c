@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records which process owns each slot of the retry CAM, which all processes on a GPU share. A
- * queue that faults needs a free slot, and stalls until it gets one.
- *
- * A process whose worker waits for a page-in keeps the slots of its faults. With as many queues as
- * there are slots, one process can keep all slots, and so stall the queues of all other processes.
- * So when all slots are taken, svm_cam_work() looks for processes that own slots and have had no
- * fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the GPU, then acknowledges their
- * slots. When the worker of such a process ends its current run, it calls svm_cam_resume(), which
- * puts the process's queues back on the GPU. The queues then repeat their accesses. If a page table
- * entry is still missing, the access raises a new fault.
+ * Records which process owns each slot of a GPU's retry CAM. While no slot is free, a queue that
+ * faults stalls. So svm_cam_work() then frees the slots of processes that make no progress.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -26,9 +18,8 @@
 #include "svm_range.h"
 
 /*
- * A process that owns slots, and has had no fault acknowledged for this time, has stalled: its
- * queues may be taken off the GPU. The time is longer than most repairs, so that this does not
- * happen to a process whose worker makes progress.
+ * A process that owns CAM slots has stalled if none of its faults was acknowledged for this time.
+ * svm_cam_work() may then take the process's queues off the GPU. Most repairs take less time.
  */
 #define SVM_CAM_STALL_MS	250u
 
@@ -82,9 +73,8 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 
 /*
  * Return a fault queue that owns slots and has stalled, or NULL. Takes a reference to the process
- * of the fault queue; the caller drops this reference. The process is still alive here, because
- * there is another reference while the fault queue owns slots: svm_fault_irq() holds it until it
- * has queued the queue's work item, then the work item holds it until the end of the run.
+ * of the queue; the caller drops it. The process is alive: while the queue owns slots,
+ * svm_fault_irq() or the queue's work item holds a reference.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {
@@ -120,14 +110,14 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
-		/*
-		 * Drop the queued fault that has this slot, if any. If the fault that is being
-		 * served has this slot, record that the slot was acknowledged. These may be two
-		 * different faults: if a reset or a ring overflow freed the slot while a fault was
-		 * being served, a newer fault got the same slot, and was queued.
-		 */
+		/* Drop the queued fault that has this slot, if any. */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
+		/*
+		 * If the fault that is being served has this slot, tell svm_fault_ack() that the
+		 * slot was acknowledged. A queued fault with this slot is then a newer fault, which
+		 * got the slot after a reset or a ring overflow.
+		 */
 		if (q->serving && q->serving->cam == i)
 			q->serving->acked = true;
 	}
@@ -152,12 +142,9 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * Usually svm_cam_resume() undoes this eviction. In two cases it would not, so the end of
-	 * this function undoes the eviction:
-	 * - @q owned no slot any more: the worker has handled all faults of @q, and might not run
-	 *   again to call svm_cam_resume().
-	 * - @q->off is set already, by an earlier call: svm_cam_resume() will undo only one
-	 *   eviction, the earlier one.
+	 * Usually svm_cam_resume() undoes this eviction. In two cases this function does, below:
+	 * - @q owned no slot any more: the worker of @q might not run again.
+	 * - @q->off is set already: svm_cam_resume() will undo only the earlier eviction.
 	 */
 	stays = slots && !q->off;
 	if (stays)

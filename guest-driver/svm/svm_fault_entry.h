@@ -10,31 +10,35 @@
 
 /**
  * struct svm_fault - a decoded fault entry
- * @link: link in a list of struct svm_fault_queue; not set by svm_fault_decode()
- * @page: page number of the address
- * @ts: GPU clock at the fault, 48 bits
- * @serial: number of the fault, the same in QEMU's trace
- * @cam: slot of the retry CAM to acknowledge; retry faults only
- * @pasid: PASID of the process; 0 for the kernel
- * @vmid: VMID of the access
- * @not_present: IH_RING_FAULT_VALID is set in the entry. As amdkfd does, the driver then reports to
- *               user space that the page is not present
- * @write: the access was a write
- * @retry: the engine stalls until the fault is acknowledged, then replays the access
- * @acked: svm_cam_work() has acknowledged the CAM slot while the fault was being served;
- *         protected by svm_node.fault_lock
  */
 struct svm_fault {
+	/** @link: link in a list of struct svm_fault_queue; not set by svm_fault_decode() */
 	struct list_head link;
+	/** @page: page number of the address */
 	unsigned long page;
+	/** @ts: GPU clock at the fault, 48 bits */
 	u64 ts;
+	/** @serial: number of the fault, the same in QEMU's trace */
 	u32 serial;
+	/** @cam: slot of the retry CAM to acknowledge; retry faults only */
 	u32 cam;
+	/** @pasid: PASID of the process; 0 for the kernel */
 	u16 pasid;
+	/** @vmid: VMID of the access */
 	u8 vmid;
+	/**
+	 * @not_present: IH_RING_FAULT_VALID is set in the entry. As amdkfd does, the driver then
+	 * reports to user space that the page is not present
+	 */
 	bool not_present;
+	/** @write: the access was a write */
 	bool write;
+	/** @retry: the engine stalls until the fault is acknowledged, then replays the access */
 	bool retry;
+	/**
+	 * @acked: svm_cam_work() has acknowledged the CAM slot while the fault was being served;
+	 * protected by svm_node.fault_lock
+	 */
 	bool acked;
 };
 

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queues faults between the interrupt handler and the workers.
- *
- * The interrupt handler looks up the process of an IH entry, and adds the fault to the queue of
- * that process on that GPU. Each process has one worker (svm_range_list.wq), which handles the
- * process's faults in the order of arrival. A process can delay its own worker without limit
- * (page-ins, mmap_lock), but no other worker. Faults that belong to no process are handled by a
- * separate worker of the GPU (svm_node.wq), which never waits for a process.
- *
- * Memory is bounded. A retry fault is stored in svm_node.slots, an array with an element for each
- * CAM slot. The device repeats the IH entry until the slot is acknowledged; a repeated entry takes
- * no further memory. At most SVM_FAULT_REPORTS no-retry faults of a process are queued on a GPU;
- * further faults are dropped.
+ * Queues faults between the interrupt handler and the workers. Each process has one worker
+ * (svm_range_list.wq), so a process can delay only its own faults. Faults that belong to no process
+ * are handled by a worker of the GPU (svm_node.wq).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -91,9 +82,9 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats a fault (@known) or replaces a queued fault (@waits).
-	 * The earlier entry was counted, and the driver acknowledges only one of the two. So the
-	 * counter of retry faults can be compared with the counter of acknowledgments.
+	 * Do not count an entry that repeats a fault (@known) or replaces a queued fault (@waits),
+	 * because the driver acknowledges only one of the two entries. So the counters of retry
+	 * faults and of acknowledgments can be compared.
 	 */
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
@@ -169,9 +160,9 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Move the next fault of the batch into @f. If @by is NULL, take any fault, and ignore @win.
- * Otherwise the repair of fault @by has mapped the pages @win: take only a fault whose access this
- * mapping allows. Returns false if the batch has no such fault.
+ * Move the next fault of @q->batch into @f. If @by is NULL, take any fault. Otherwise the repair of
+ * fault @by has mapped the pages @win: take only a fault that this mapping resolves. Returns false
+ * if the batch has no such fault.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)

@@ -20,34 +20,41 @@ struct svm_range_list;
 
 /**
  * struct svm_fault_queue - queue of faults on a GPU that belong to one process, or to no process
- * @node: the GPU
- * @svms: SVM of the process. NULL in svm_node.faults; this queue receives faults of the kernel,
- *        faults with a PASID that no process has, and faults of a process that was created without
- *        the GPU
- * @wq: ordered workqueue that runs @work
- * @pending: faults since the last run of @work, oldest first
- * @batch: faults that the current run of @work has to serve
- * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free. Retry
- *           faults are stored in svm_node.slots
- * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL
- * @since: time in jiffies when the last fault of the queue was acknowledged or, if that was later,
- *         when the queue began to own CAM slots; see SVM_CAM_STALL_MS
- * @off: svm_cam_work() has taken the process's user queues off the GPU; the current run of @work,
- *       or the next one, puts these queues back on the GPU at the end of the run
- * @work: serves the faults; holds a reference to the process while queued or running
  *
- * svm_node.fault_lock protects @pending, @batch, @reports, @serving, @since and @off.
+ * svm_node.fault_lock protects the members from @pending to @off.
  */
 struct svm_fault_queue {
+	/** @node: the GPU */
 	struct kfd_node *node;
+	/**
+	 * @svms: SVM of the process. NULL in svm_node.faults, the queue for faults of the kernel,
+	 * of an unknown PASID, and of a process that was created without the GPU
+	 */
 	struct svm_range_list *svms;
+	/** @wq: ordered workqueue that runs @work */
 	struct workqueue_struct *wq;
+	/** @pending: faults since the last run of @work, oldest first */
 	struct list_head pending;
+	/** @batch: faults that the current run of @work has to serve */
 	struct list_head batch;
+	/**
+	 * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free.
+	 * Retry faults are stored in svm_node.slots
+	 */
 	struct svm_fault reports[SVM_FAULT_REPORTS];
+	/** @serving: retry fault taken from @batch and not acknowledged yet, or NULL */
 	struct svm_fault *serving;
+	/**
+	 * @since: time in jiffies when the last fault of this queue was acknowledged or, if later,
+	 * when this queue began to own CAM slots; see SVM_CAM_STALL_MS
+	 */
 	unsigned long since;
+	/**
+	 * @off: svm_cam_work() has taken the process's user queues off the GPU. The current or the
+	 * next run of @work puts these user queues back on the GPU at the end of the run
+	 */
 	bool off;
+	/** @work: serves the faults; holds a reference to the process while queued or running */
 	struct work_struct work;
 };
 

@@ -32,16 +32,18 @@ static inline bool svm_interval_has(struct svm_interval iv, unsigned long page)
 
 /**
  * struct svm_unmap_log - unmapped pages that are not removed from their range yet
- * @n: number of elements of @iv in use
- * @inexact: the log overflowed: @iv[0] is the hull of all unmapped pages, and the reader of the
- *           log has to look up in the memory map which pages of the hull are unmapped
- * @iv: intervals that neither overlap nor touch
  *
  * The size is fixed, because MMU notifiers write the log and cannot allocate memory.
  */
 struct svm_unmap_log {
+	/** @n: number of elements of @iv in use */
 	unsigned int n;
+	/**
+	 * @inexact: the log overflowed. @iv[0] is the hull of all unmapped pages; only the memory
+	 * map tells which pages of the hull are unmapped
+	 */
 	bool inexact;
+	/** @iv: intervals that neither overlap nor touch */
 	struct svm_interval iv[SVM_UNMAP_LOG_LEN];
 };
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Maps CPU memory in GPU page tables.
- *
- * DOC: the one retry loop
- *
- * svm_map_chunk() is the only function that writes valid GPU entries of SVM. The function gets the
- * pages from HMM, maps them for DMA, and then, under range.lock, tests whether an invalidation has
- * changed the pages since HMM returned them. The notifier takes the same lock to clear entries. If
- * an invalidation comes after the new entries were written, the notifier clears these entries. If
- * an invalidation came earlier, the notifier's sequence number has changed, and the loop starts
- * again. All allocations (page tables, DMA slots) are done before the lock is taken.
+ * Maps CPU memory in GPU page tables. svm_map_chunk() is the only function that writes valid GPU
+ * entries of SVM. If the CPU's page tables change before the entries are written, svm_map_chunk()
+ * starts again.
  */
 #include <linux/bitfield.h>
 #include <linux/hmm.h>
@@ -27,21 +20,22 @@
 
 /**
  * struct svm_map_buf - scratch memory for one chunk; protected by svms->lock
- * @pfns: hmm_range.hmm_pfns
- * @dma: for each page in system memory, the slot (svm_map.h) that svm_dma_map() returned; 0 for any
- *       other page
- * @spans: page table entries to write
- * @n_spans: number of elements of @spans in use
- * @n_peer: number of pages in another GPU's VRAM
- * @lost: a page may have lost its content in a reset, so each page has to be tested before the
- *        entries are written
  */
 struct svm_map_buf {
+	/** @pfns: hmm_range.hmm_pfns */
 	unsigned long pfns[SVM_CHUNK_PAGES];
+	/** @dma: for each system page, the slot from svm_dma_map() (svm_map.h); otherwise 0 */
 	dma_addr_t dma[SVM_CHUNK_PAGES];
+	/** @spans: page table entries to write */
 	struct vgpu_vm_span spans[SVM_CHUNK_PAGES];
+	/** @n_spans: number of elements of @spans in use */
 	unsigned int n_spans;
+	/** @n_peer: number of pages in another GPU's VRAM */
 	unsigned int n_peer;
+	/**
+	 * @lost: a page may have lost its content in a reset, so each page has to be tested before
+	 * the entries are written
+	 */
 	bool lost;
 };
 
@@ -204,6 +198,10 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 	struct device *dev = node->vdev->drm.dev;
 	int ret = 0;
 
+	/*
+	 * The notifier clears entries under r->lock. An earlier invalidation has made @seq
+	 * outdated. A later invalidation clears the entries that are written here.
+	 */
 	mutex_lock(&r->lock);
 	if (mmu_interval_read_retry(&r->notifier, seq))
 		ret = -EBUSY;
@@ -282,6 +280,7 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 	lockdep_assert_held(&svms->lock);
 	mmap_assert_locked(svms->mm);
 
+	/* Allocate page tables and DMA slots now: holders of r->lock must not allocate. */
 	ret = vgpu_vm_reserve_tables(vm, iv.first, iv.last);
 	if (ret)
 		return ret;
@@ -293,10 +292,9 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork, a page in VRAM is shared copy-on-write. If the page belongs to
-		 * dev_private_owner, HMM raises no write fault that would give the process its own
-		 * copy: HMM returns the page read-only, despite HMM_PFN_REQ_WRITE. Therefore
-		 * migrate the page to system memory, see below.
+		 * After fork, a page in VRAM is shared copy-on-write. Despite HMM_PFN_REQ_WRITE,
+		 * HMM returns such a page of dev_private_owner read-only, without a write fault
+		 * that would copy the page.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))

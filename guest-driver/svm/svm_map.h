@@ -27,22 +27,22 @@ enum svm_map_access {
 int svm_map_buf_init(struct svm_range_list *svms);
 void svm_map_buf_fini(struct svm_range_list *svms);
 /*
- * Map the pages @iv of @r for GPU index @gpu; pages that the CPU has not mapped are faulted in. The
- * caller holds svm_lock(). The function maps chunks of at most SVM_CHUNK_PAGES pages, and stops at
- * the first error. Earlier chunks stay mapped.
+ * Map the pages @iv of @r for GPU index @gpu; fault in pages that the CPU has not mapped. The
+ * caller holds svm_lock(). Pages that were mapped before an error stay mapped. Returns:
  *
- * Returns 0; -EFAULT if a page has no memory, is not readable, or lost its content in a reset;
- * -EPERM if @access is SVM_MAP_WRITE and the VMA forbids writes; -EINVAL if a page is outside of
- * the GPU's address space; -ENOMEM if there is no memory for page tables or DMA addresses; -EIO if
- * the device cannot address a page; -EAGAIN if the memory map keeps changing.
+ * - 0, -ENOMEM
+ * - -EFAULT if a page has no memory, is not readable, or lost its content in a reset
+ * - -EPERM if @access is SVM_MAP_WRITE and the VMA forbids writes
+ * - -EINVAL if a page is outside of the GPU's address space
+ * - -EIO if the device cannot address a page
+ * - -EAGAIN if the memory map keeps changing
  */
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
- * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already. If a
- * page has no memory, is not readable, or lost its content in a reset, the function skips the page
- * if @lenient is true, and fails if @lenient is false. The caller holds svm_lock(). Returns 0 or an
- * error of svm_map_pages().
+ * Map all of @r for those GPUs of @gpus that have a VM. If @lenient is true, skip pages for which
+ * svm_map_pages() returns -EFAULT. The caller holds svm_lock(). Returns 0 or an error of
+ * svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /*
@@ -57,15 +57,14 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
  * Clear all entries of @r on all GPUs, no-retry entries included. If r->mapped is not empty, and
- * svm_range_stays_mapped() is true for @r, the function first evicts the process's queues, because
- * they must not run while entries are missing. The caller holds svms->lock.
+ * svm_range_stays_mapped() is true for @r, first evict the process's queues. The caller holds
+ * svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*
- * Called after a no-retry fault of GPU index @gpu at @page. If the PTE of @page translates to VRAM,
- * for example VRAM of a peer whose link is down, clear all page table entries of the range of
- * @page. Then the next access raises a retry fault, and the repair of that fault migrates the page
- * to system memory if necessary. Takes svm_lock().
+ * Handle a no-retry fault of GPU index @gpu at @page. If the PTE translates to VRAM, perhaps of a
+ * peer with the link down, unmap the page's range. Then the next access raises a retry fault, which
+ * can be repaired. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);
@@ -88,9 +87,9 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * Set the slots of @iv to @addrs. If a slot has an old address, first unmap the page of that
- * address from DMA. The caller has replaced the GPU's entries of @iv, so that the GPU does not use
- * the old pages any more. The caller has reserved the chunks and holds the range's lock.
+ * For each slot of @iv, unmap the old page from DMA, and store the new address from @addrs. Called
+ * after svm_dma_reserve(), and after the GPU's entries of @iv have been replaced. The caller holds
+ * the range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);

@@ -31,8 +31,7 @@ static void svm_node_report(const struct kfd_node *node, int ret)
  * svm_node_init() - allocate a GPU's SVM state, and start to serve its faults
  * @node: GPU, with interrupts enabled
  *
- * Without device-private memory the function succeeds, and svm_supported() returns false. The
- * function logs whether the GPU supports SVM.
+ * Without device-private memory the function succeeds, and svm_supported() returns false.
  *
  * Context: sleeps.
  *

@@ -14,42 +14,42 @@
 
 /**
  * struct svm_node - SVM's state of one GPU
- * @node: the GPU
- * @pgmap: device-private pages that stand for VRAM; @pgmap.type is 0 if the GPU does not support
- *         SVM
- * @supported: the GPU supports SVM
- * @vram_pages: number of device-private pages in use; wake_up_var() is called when it becomes 0
- * @vram_epoch: value of vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
- * @dead_bos: list of the struct svm_bo whose last page was freed
- * @reap_work: returns VRAM of @dead_bos to the VRAM manager
- * @fault_lock: protects the queued faults of all processes on the GPU; taken in the
- *              interrupt handler
- * @slots: retry faults, indexed by CAM slot; an element is free or linked in a list of one struct
- *         svm_fault_queue; protected by @fault_lock
- * @cam_owners: for each CAM slot, the fault queue that has to acknowledge the slot, or NULL;
- *              protected by @fault_lock
- * @cam_work: svm_cam_work(); queued while each CAM slot has an owner in @cam_owners. In that state
- *            user queues cannot raise retry faults, since each new fault needs a free slot. The
- *            work frees the slots of each process that has had no fault acknowledged for 250 ms
- *            (SVM_CAM_STALL_MS)
- * @faults: faults of the kernel, and faults that belong to no process with this GPU; see
- *          svm_fault_queue.svms
- * @wq: ordered workqueue that runs the work of @faults and @cam_work; this work never waits for a
- *      process
  */
 struct svm_node {
+	/** @node: the GPU */
 	struct kfd_node *node;
+	/** @pgmap: device-private pages for VRAM; @pgmap.type is 0 without SVM support */
 	struct dev_pagemap pgmap;
+	/** @supported: the GPU supports SVM */
 	bool supported;
+	/** @vram_pages: number of pages of @pgmap in use; wake_up_var() is called at 0 */
 	atomic_long_t vram_pages;
+	/** @vram_epoch: value of vgpu_hw.vram_epoch at the last svm_vram_epoch_changed() */
 	int vram_epoch;
+	/** @dead_bos: list of struct svm_bo without references; @reap_work frees them */
 	struct llist_head dead_bos;
+	/** @reap_work: returns VRAM of @dead_bos to the VRAM manager */
 	struct work_struct reap_work;
-	spinlock_t fault_lock;		/* protects slots, cam_owners and all fault queues */
+	/**
+	 * @fault_lock: protects @slots, @cam_owners and all fault queues of the GPU; taken in the
+	 * interrupt handler
+	 */
+	spinlock_t fault_lock;
+	/**
+	 * @slots: retry faults, indexed by slot of the retry CAM; an element is free or in a list
+	 * of one struct svm_fault_queue
+	 */
 	struct svm_fault slots[VGPU_RETRY_CAM_SLOTS];
+	/**
+	 * @cam_owners: for each slot of the retry CAM, the fault queue that must acknowledge the
+	 * slot, or NULL if the slot is free
+	 */
 	struct svm_fault_queue *cam_owners[VGPU_RETRY_CAM_SLOTS];
+	/** @cam_work: svm_cam_work(); queued when no slot of the retry CAM is free */
 	struct delayed_work cam_work;
+	/** @faults: faults of the kernel, and faults without a process (svm_fault_queue.svms) */
 	struct svm_fault_queue faults;
+	/** @wq: ordered workqueue of @faults and @cam_work; this work never waits for a process */
 	struct workqueue_struct *wq;
 };
 

@@ -1,38 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Decides where SVM memory is placed. No function of this file moves or maps pages, and the
- * cost of a call does not depend on the number of pages.
- *
- * A GPU reaches its own VRAM, VRAM of its hive while the link is up, and system memory. SVM
- * does not use VRAM of another GPU over PCIe, although BOs in that VRAM may be mapped;
- * svm_hive.c gives the reason.
+ * Decides where SVM memory is placed (docs/faults.md, "Where a fault brings memory").
  *
  * DOC: policies
  *
- * Attributes take precedence over the policy. A fault of a GPU without access is denied. If a
- * preferred location is set and the GPU reaches it, memory migrates there. Otherwise, a fault of a
- * GPU with ACCESS_IN_PLACE migrates nothing to VRAM, and the policy decides only on a fault of a
- * GPU with plain ACCESS:
+ * The policy decides on a fault of a GPU with plain ACCESS, if the memory has no preferred location
+ * that the GPU reaches:
  *
  *	amdgpu		migrate to the GPU's VRAM
- *	in_place	no migration if the GPU reaches the memory, else migrate to system memory
- *	adaptive	A majority vote over the faults in the range elects a leading GPU
- *			(svm_policy_count()). Migrate to the GPU's VRAM if the last prefetch
- *			went there, if the GPU leads by more than SVM_LEAD_PULLS faults, or if
- *			it leads and the range has fewer pages than the granularity; else as
- *			in_place
- *
- * Memory must not move back and forth without end, because an engine that needs two pages at the
- * same time might never have entries for both. So two rules apply to every policy:
- *
- *	another GPU	A fault migrates a page to VRAM of GPU A, then a fault of GPU B takes the
- *			page away. For SVM_RECENT_NS after the migration, no fault migrates the
- *			page to VRAM of GPU A again; faults are handled as with in_place. (Only
- *			the last SVM_PULLS migrations to each GPU are remembered)
- *	full VRAM	Of a process's faults for which a GPU's VRAM has no room, only every
- *			second one evicts other memory. The others map their pages in place,
- *			and these pages do not fault again. So in the end all pages that are
- *			needed at the same time are mapped
+ *	in_place	no migration if the GPU reaches the memory, else to system memory
+ *	adaptive	as amdgpu if svm_adaptive_pulls(), else as in_place
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -47,9 +24,9 @@
 #include "svm_range.h"
 
 /*
- * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. If GPUs fault on
- * the same memory in turn, a pull must still be recent at the next faults, so that the memory stops
- * moving. So this time is longer than a slow debug kernel needs to repair a few faults.
+ * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. This time must
+ * be longer than a slow debug kernel needs to repair a few faults: otherwise, memory on which GPUs
+ * fault in turn would not stop moving.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */
@@ -104,7 +81,10 @@ static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
 	return svm_process(r->svms)->pdds[gpu]->gpu_id;
 }
 
-/* Return true if GPU index @gpu reaches VRAM of GPU index @home, which may be the same GPU. */
+/*
+ * Return true if GPU index @gpu reaches VRAM of GPU index @home: they are one GPU, or two GPUs of a
+ * hive with the link up. SVM does not use VRAM of other GPUs over PCIe (svm_owner_get()).
+ */
 static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 			unsigned int home)
 {
@@ -113,10 +93,9 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if pages of the range may be placed in VRAM of GPU index @home. The driver maps the
- * range without a fault for the GPUs with ACCESS_IN_PLACE and, if svm_range_stays_mapped(), for
- * those with plain ACCESS. All these GPUs must reach the VRAM. (For a GPU that does not reach the
- * VRAM, the mapping would migrate the pages to system memory again.)
+ * Return true if all GPUs for which the driver maps the range without a fault reach VRAM of GPU
+ * index @home. Otherwise pages must not be placed in this VRAM: the mapping for a GPU that does not
+ * reach it would migrate the pages to system memory again.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
@@ -139,14 +118,9 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * If the current fault takes @page away from a GPU that has pulled the page to its VRAM recently,
- * mark this pull (struct svm_pull) as contested. Which GPUs lose the page depends on @in_place:
- *
- * - If @in_place is false, the page migrates to VRAM of GPU index @gpu. All other GPUs lose the
- *   page.
- * - If @in_place is true, and the page is in VRAM that @gpu does not reach, the page migrates to
- *   system memory. The GPU with that VRAM loses the page.
- * - If @in_place is true, and @gpu reaches the page, no GPU loses the page.
+ * The current fault migrates @page to VRAM of GPU index @gpu or, if @in_place is true, makes the
+ * page reachable for @gpu. For each GPU that loses the page, mark recent pulls of the page (struct
+ * svm_pull) as contested.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
@@ -158,6 +132,7 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 	for (i = 0; i < svms->n_gpus; i++) {
 		struct svm_gpu *g = &svms->gpus[i];
 
+		/* If @in_place is true, a page in VRAM that @gpu reaches does not move. */
 		for (k = 0; i != gpu && k < SVM_PULLS; k++)
 			if (svm_pull_is_recent(&g->pulls[k], page, now) &&
 			    !(in_place && svm_reaches(r, gpu, i)))
@@ -165,7 +140,11 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 	}
 }
 
-/* Return true if @home pulled the page recently, and a fault of another GPU took the page away. */
+/*
+ * Return true if GPU index @home pulled @page recently, and a fault of another GPU took the page
+ * away. Then @page must not migrate to @home again, or an engine that needs two pages at once might
+ * never make progress.
+ */
 static bool svm_policy_contested(const struct svm_range *r, unsigned int home,
 				 unsigned long page)
 {
@@ -192,9 +171,9 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
- * Return true if this fault must not migrate @pages pages to @home's VRAM, because the VRAM has no
- * room for them. Of the faults that find no room, only every second one may evict other memory, so
- * that faults do not evict each other's memory without end.
+ * Return true if VRAM of GPU index @home has no space for @pages pages, and this fault must not
+ * evict other memory. Only every second such fault may evict, so that faults do not evict each
+ * other's memory without end.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)

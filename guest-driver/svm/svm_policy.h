@@ -21,11 +21,10 @@ enum svm_policy svm_policy_now(void);
 /* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * GPU index @gpu has faulted at @page. Decide where the fault migrates the pages @win, an interval
- * of range @r around @page. Sets *@loc to a gpu_id, 0 for system memory, or
- * KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. The function updates the policy's counters, so
- * call it at most once per fault. The function may read registers of the device. Returns 0, or
- * -EACCES if the GPU may not access the range.
+ * Decide where a fault of GPU index @gpu at @page migrates the pages @win of @r. Call once per
+ * fault. May read registers.
+ * Sets *@loc to a gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED (no migration).
+ * Returns 0, or -EACCES if the GPU may not access @r.
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);

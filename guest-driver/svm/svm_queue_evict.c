@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evicts the queues of a process when GPU page table entries of a range are invalidated, if XNACK
- * is off or the range has the flag GPU_ALWAYS_MAPPED. With XNACK off the GPU cannot retry an
- * access, so queues must not run while entries that they may use are missing. Ranges with the flag
- * are handled in the same way. An invalidation takes the process's queues off the hardware;
- * svm_restore_work() maps the ranges again and puts the queues back. A munmap or the end of the
- * address space evicts no queues, because there is nothing to map again.
+ * Keeps a process's queues off the hardware while GPU page table entries of a range are missing, if
+ * svm_range_stays_mapped() is true for the range. With XNACK off, for example, the GPU cannot retry
+ * an access.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"

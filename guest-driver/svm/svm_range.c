@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements the ranges of a process: their tree, their MMU notifiers, munmap, and the creation
- * and teardown of struct svm_range_list.
+ * Implements struct svm_range_list: the tree of a process's ranges, MMU notifiers, and munmap.
  *
  * DOC: ranges and munmap
  *
- * A range is an interval of pages with common attributes and one MMU interval notifier.
- * Ranges in the tree do not overlap, except during a split, and their bounds do not change. A
- * split inserts two new ranges, then removes the old one, so that each invalidation finds a
- * notifier.
- *
- * The notifier of a munmap may neither allocate nor take svms->lock, so it clears the GPU
- * entries, adds the pages to the range's log (struct svm_unmap_log), and adds the range to
- * deferred_range_list. The next task that takes svm_lock() or svm_lock_write() applies the
- * logs of these ranges to the tree first, under mmap_lock for writing; deferred_list_work
- * does so if no other task comes earlier.
+ * The bounds of a range do not change. On munmap, the MMU notifier clears the GPU entries at once,
+ * but only logs the change of the tree. svm_lock() and svm_lock_write() apply the log.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -202,6 +193,7 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return 0;
 	iv = svm_range_interval(r);
 
+	/* Insert the new ranges before r is removed, so that each invalidation finds a notifier. */
 	left = svm_range_insert(svms, (struct svm_interval){ iv.first, page - 1 },
 				&r->attrs);
 	if (IS_ERR(left))
@@ -214,14 +206,13 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return PTR_ERR(right);
 	}
 	/*
-	 * Merge the state of r twice. A notifier clears only the entries of GPUs in
-	 * svm_range.mapped, so the new ranges need r->mapped before the notifier of r is removed.
-	 * This notifier may change the state of r until its removal, so merge again after the
-	 * removal.
+	 * A notifier clears only the entries of GPUs in svm_range.mapped. So the new ranges need
+	 * r->mapped before svm_range_unlink() removes the notifier of r.
 	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
 	svm_range_unlink(r);
+	/* The notifier of r may have changed r until svm_range_unlink(), so merge again. */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
 	svm_range_free(r);
@@ -234,10 +225,9 @@ static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 	struct interval_tree_node *node, *next;
 
 	/*
-	 * If a split fails for lack of memory, the whole range is removed. So no GPU keeps an entry
-	 * for @iv. The pages of the range outside @iv lose their attributes and entries. With
-	 * XNACK on, a later fault creates a new range for these pages, with default attributes.
-	 * With XNACK off, a later access of a GPU is denied.
+	 * If a split fails (-ENOMEM), the loop removes the whole range, so that no GPU keeps an
+	 * entry for @iv. Then the range's pages outside @iv lose their attributes. With XNACK on, a
+	 * later fault sets default attributes; with XNACK off, a later access is denied.
 	 */
 	svm_range_split_at(svms, iv.first);
 	if (iv.last != ULONG_MAX)
@@ -302,6 +292,7 @@ static void svm_deferred_run(struct svm_range_list *svms)
 	spin_unlock(&svms->deferred_list_lock);
 }
 
+/* Apply pending munmaps to the tree, if no other task has done so. */
 static void svm_deferred_list_work(struct work_struct *work)
 {
 	struct svm_range_list *svms = container_of(work, struct svm_range_list,
@@ -363,7 +354,10 @@ void svm_unlock_alive(struct svm_range_list *svms)
 	mmput_async(svms->mm);	/* the last mmput() tears the mm down, which must not happen here */
 }
 
-/* Log the munmap of pages of @r, for svm_deferred_run(). Called by the notifier. */
+/*
+ * Log the munmap of pages of @r, for svm_deferred_run(). Called by the MMU notifier of @r, which
+ * can neither allocate memory nor take svms->lock to change the tree.
+ */
 static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 {
 	struct svm_range_list *svms = r->svms;
@@ -411,6 +405,7 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 		max(r->it_node.start, nr->start >> PAGE_SHIFT),
 		min(r->it_node.last, (nr->end - 1) >> PAGE_SHIFT),
 	};
+	/* If the memory is unmapped, do not evict queues: there is nothing to map again. */
 	bool gone = nr->event == MMU_NOTIFY_UNMAP ||
 		    nr->event == MMU_NOTIFY_RELEASE;
 
@@ -438,9 +433,8 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 		svm_fault_checkpoint(r->svms);
 	/*
 	 * MMU_NOTIFY_CLEAR may be a truncation. A truncation removes access, as a munmap does, so
-	 * its time has to be recorded in unmap_ts. This is a time of the GPU clock, and
-	 * MMU_NOTIFY_CLEAR is too frequent to read the GPU clock at each event. So only set a flag
-	 * here. If the flag is set, svm_fault_judge() reads the clock before it denies a fault.
+	 * unmap_ts must be set. But the event is too frequent to read the GPU clock each time. So
+	 * only set a flag: svm_fault_judge() sets unmap_ts before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);
@@ -455,12 +449,12 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 
 /*
  * Use WQ_HIGHPRI, as amdkfd does for its interrupt work, because engines stall until this workqueue
- * has handled the faults of the process. The workqueues of all processes share one lockdep map,
- * since lockdep's tables have a fixed size, too small for one map per process.
+ * has handled the faults of the process.
  */
 static struct workqueue_struct *svm_wq_alloc(u16 pasid)
 {
 #ifdef CONFIG_LOCKDEP
+	/* Lockdep's tables have a fixed size, too small for one map per process. */
 	static struct lockdep_map map = { .name = "vgpu_svm" };
 
 	return alloc_ordered_workqueue_lockdep_map("vgpu_svm_%u",
@@ -576,10 +570,8 @@ void svm_range_list_fini(struct kfd_process *p)
 	/* All ranges are removed below, so pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
 	/*
-	 * Wait for work items of fault queues. Such a work item holds a reference to the process
-	 * from when it is queued until shortly before it ends. The process has no references any
-	 * more, so no such work item is queued. But one that has dropped its reference may still
-	 * run.
+	 * Wait for work items of fault queues. None is queued any more, since a queued item holds a
+	 * reference to the process. But an item that has just dropped its reference may still run.
 	 */
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",

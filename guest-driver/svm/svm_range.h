@@ -44,158 +44,174 @@ struct svm_pull {
 
 /**
  * struct svm_gpu - SVM's state of one process on one GPU
- * @birth_ts: GPU clock when the process was created; older faults belong to an earlier
- *            process with the same PASID
- * @unmap_ts: GPU clock of the last change that removed access to memory (munmap, mprotect,
- *            attributes). An older fault is never denied, because its access may have been
- *            allowed at the time of the fault. If an older fault cannot be repaired, it is only
- *            acknowledged, and the engine repeats the access
- * @dma: DMA addresses of mapped system pages, in chunks of 512 indexed by page >> 9; see
- *       svm_dma.c
- * @pulls: last migrations by faults into the GPU's VRAM. svm_range_list.lock protects @pulls,
- *         @next_pull and @full_faults
- * @next_pull: number of pulls recorded so far; the next pull is recorded at index
- *             @next_pull % SVM_PULLS of @pulls
- * @full_faults: number of faults that found the GPU's VRAM full
- * @faults: faults of the process's queues that have not been handled yet
  */
 struct svm_gpu {
+	/**
+	 * @birth_ts: GPU clock when the process was created, or when the GPU last resumed. Older
+	 * faults are stale: they may belong to an earlier process with the same PASID
+	 */
 	u64 birth_ts;
+	/**
+	 * @unmap_ts: GPU clock of the last change that removed access to memory, such as munmap or
+	 * mprotect. An older fault is never denied, since its access may have been allowed at the
+	 * time of the fault
+	 */
 	u64 unmap_ts;
+	/** @dma: DMA addresses of mapped system pages, in chunks of 512 pages (svm_dma.c) */
 	struct xarray dma;
+	/** @pulls: last migrations by faults to the GPU's VRAM; under svm_range_list.lock */
 	struct svm_pull pulls[SVM_PULLS];
+	/**
+	 * @next_pull: number of elements written to @pulls so far; the next one gets the index
+	 * @next_pull % SVM_PULLS. Under svm_range_list.lock
+	 */
 	unsigned int next_pull;
+	/** @full_faults: number of faults that found the VRAM full; under svm_range_list.lock */
 	unsigned int full_faults;
+	/** @faults: queued faults of the process on the GPU */
 	struct svm_fault_queue faults;
 };
 
 /**
  * struct svm_range_list - all ranges of a process
- * @process: the process
- * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; serialises fault
- *        handling, attribute changes and @restore_work. Holders may sleep and allocate. Order:
- *        mmap_lock -> lock -> vgpu_vm_state.alloc_lock -> range.lock. Never taken in a notifier or
- *        in migrate_to_ram
- * @mm: address space, with an mm_count reference
- * @objects: interval tree of struct svm_range, keyed by page numbers
- * @list: the same ranges, in order of address
- * @claim: pages at which a BO is being mapped; no range is created at these pages. There is only
- *         one such BO at a time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
- * @claimed: @claim is valid
- * @wq: ordered workqueue that runs the work items of the process: faults, @deferred_list_work,
- *      @restore_work, @lost_work. The process can delay each of them without limit (@lock,
- *      mmap_lock, page-ins), so processes share no workqueue
- * @deferred_list_work: applies munmaps to the tree
- * @deferred_range_list: ranges with pending munmaps; protected by @deferred_list_lock
- * @deferred_list_lock: protects @deferred_range_list and svm_range.unmapped; a spinlock
- * @evict_lock: serialises eviction and restore of the queues; order: inside
- *              range.lock, outside kfd_process.queue_lock; holders do not allocate
- * @evicted_ranges: number of calls of svm_evict_queues() since @restore_work last put the queues
- *                  back; 0 if the queues are not evicted; written under @evict_lock
- * @cleared: a notifier has reported MMU_NOTIFY_CLEAR since svm_fault_judge() last reset this flag.
- *           The event may be the truncation of a file, which makes earlier faults stale. So
- *           svm_fault_judge() updates svm_gpu.unmap_ts before it denies a fault. Written without a
- *           lock
- * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
- *                    ends or loses a GPU
- * @restore_work: maps invalidated ranges again and puts the queues back on the hardware
- * @restore_delay_ms: delay before the next run of @restore_work; doubles after each failure
- * @lost_work: unmaps all ranges after a GPU has lost its VRAM
- * @criu_svm_metadata_list: saved ranges, which the CRIU operation RESUME will create, or NULL;
- *                          protected by kfd_process.mutex
- * @bitmap_supported: GPUs (index in kfd_process.pdds) that support SVM
- * @policy: where faults migrate memory; fixed when the process is created
- * @default_granularity: granularity of memory for which SET_ATTR has set none, log2 of pages
- * @gpus: state of each GPU, by index in kfd_process.pdds
- * @n_gpus: length of @gpus
- * @map_buf: scratch memory of svm_map_pages()
+ *
+ * Order of locks, outermost first: mmap_lock, @lock, vgpu_vm_state.alloc_lock, svm_range.lock,
+ * @evict_lock, kfd_process.queue_lock.
  */
 struct svm_range_list {
+	/** @process: the process */
 	struct kfd_process *process;
-	struct mutex lock;		/* protects the tree and the ranges' attributes */
+	/**
+	 * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes. Serialises
+	 * fault handling, attribute changes and @restore_work. Holders may sleep and allocate.
+	 * Never taken in a notifier or in migrate_to_ram
+	 */
+	struct mutex lock;
+	/** @mm: address space, with an mm_count reference */
 	struct mm_struct *mm;
+	/** @objects: interval tree of struct svm_range, keyed by page numbers */
 	struct rb_root_cached objects;
+	/** @list: the ranges in @objects, in order of address */
 	struct list_head list;
+	/**
+	 * @claim: pages at which a BO is being mapped; no range is created there. There is only one
+	 * such BO at a time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
+	 */
 	struct svm_interval claim;
+	/** @claimed: @claim is valid */
 	bool claimed;
+	/**
+	 * @wq: ordered workqueue of the process's faults and work items. Processes share no
+	 * workqueue, because a process can delay its work items without limit (@lock, mmap_lock,
+	 * page-ins)
+	 */
 	struct workqueue_struct *wq;
+	/** @deferred_list_work: applies munmaps to the tree */
 	struct work_struct deferred_list_work;
+	/** @deferred_range_list: ranges with pending munmaps; under @deferred_list_lock */
 	struct list_head deferred_range_list;
-	spinlock_t deferred_list_lock;	/* protects deferred_range_list, svm_range.unmapped */
-	struct mutex evict_lock;	/* serialises eviction and restore of the queues */
+	/** @deferred_list_lock: protects @deferred_range_list and svm_range.unmapped */
+	spinlock_t deferred_list_lock;
+	/** @evict_lock: serialises eviction and restore of the queues; holders do not allocate */
+	struct mutex evict_lock;
+	/**
+	 * @evicted_ranges: number of calls of svm_evict_queues() since @restore_work last put the
+	 * queues back; 0 if the queues are not evicted. Written under @evict_lock
+	 */
 	atomic_t evicted_ranges;
+	/**
+	 * @cleared: a notifier has reported MMU_NOTIFY_CLEAR, perhaps the truncation of a file,
+	 * since svm_fault_judge() last reset this flag. Written without a lock
+	 */
 	bool cleared;
+	/** @drain_pagefaults: unless 0, faults are only acknowledged; see svm_drain_faults() */
 	atomic_t drain_pagefaults;
+	/** @restore_work: maps invalidated ranges again and puts the queues back on the hardware */
 	struct delayed_work restore_work;
+	/** @restore_delay_ms: delay of the next run of @restore_work; doubles after a failure */
 	unsigned int restore_delay_ms;
+	/** @lost_work: unmaps all ranges after a GPU has lost its VRAM */
 	struct work_struct lost_work;
+	/**
+	 * @criu_svm_metadata_list: saved ranges, which the CRIU operation RESUME will create, or
+	 * NULL; protected by kfd_process.mutex
+	 */
 	struct svm_criu_metadata_list *criu_svm_metadata_list;
+	/** @bitmap_supported: GPUs (index in kfd_process.pdds) that support SVM */
 	DECLARE_BITMAP(bitmap_supported, SVM_MAX_GPU);
+	/** @policy: where faults migrate memory; fixed when the process is created */
 	enum svm_policy policy;
+	/** @default_granularity: initial value of svm_attrs.granularity, log2 of pages */
 	u8 default_granularity;
+	/** @gpus: state of each GPU, by index in kfd_process.pdds */
 	struct svm_gpu *gpus;
+	/** @n_gpus: length of @gpus */
 	unsigned int n_gpus;
+	/** @map_buf: scratch memory of svm_map_pages() */
 	struct svm_map_buf *map_buf;
 };
 
 /**
  * struct svm_attrs - attributes of a range, set by KFD_IOCTL_SVM_OP_SET_ATTR
- * @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED
- * @prefetch_loc: location of the last prefetch, encoded like @preferred_loc
- * @flags: KFD_IOCTL_SVM_FLAG_*
- * @granularity: log2 of the number of pages that migrate together
- * @bitmap_access: GPUs that have plain ACCESS to the range; a fault of such a GPU may migrate pages
- *                 of the range
- * @bitmap_aip: GPUs that have ACCESS_IN_PLACE to the range
  */
 struct svm_attrs {
+	/** @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED */
 	u32 preferred_loc;
+	/** @prefetch_loc: location of the last prefetch, encoded like @preferred_loc */
 	u32 prefetch_loc;
+	/** @flags: KFD_IOCTL_SVM_FLAG_* */
 	u32 flags;
+	/** @granularity: log2 of the number of pages that migrate together */
 	u8 granularity;
+	/** @bitmap_access: GPUs with plain ACCESS; a fault of such a GPU may migrate pages */
 	DECLARE_BITMAP(bitmap_access, SVM_MAX_GPU);
+	/** @bitmap_aip: GPUs with ACCESS_IN_PLACE */
 	DECLARE_BITMAP(bitmap_aip, SVM_MAX_GPU);
 };
 
 /**
  * struct svm_range - pages with common attributes
- * @svms: the process's ranges
- * @it_node: node in svms->objects, with first and last page
- * @list: link in svms->list
- * @deferred_list: link in svms->deferred_range_list; protected by svms->deferred_list_lock
- * @unmapped: munmaps that are not applied to the tree yet; protected by svms->deferred_list_lock
- * @attrs: attributes; protected by svms->lock, but notifiers read attrs.flags without a lock
- * @leader: index of the GPU that is ahead in faults (adaptive policy); protected by svms->lock
- * @lead: lead of @leader: a fault of @leader increments it, a fault of another GPU decrements it
- *        (svm_policy_count()); 0 if there is no leader; protected by svms->lock
- * @notifier: MMU interval notifier of exactly this range
- * @lock: serialises writes of GPU entries with @notifier; taken in notifiers, so holders do
- *        not allocate. Order: see struct svm_range_list
- * @mapped: GPUs that may have entries for the range; protected by @lock
- * @complete: GPUs that have an entry for each page of the range, with the flags that the
- *            attributes require; protected by @lock
- * @invalidations: number of times that GPU entries of the range were cleared; protected by @lock
- * @invalid: entries were cleared although svm_range_stays_mapped() is true, so restore_work has to
- *           map the range again; protected by @lock
  *
- * Unlike amdkfd's structure, this one has no member actual_loc, for two reasons: a range has no
- * single location, since its pages migrate one by one; and a CPU fault, which also migrates pages,
- * cannot update the struct svm_range. svm_debugfs.c counts the pages at each location.
+ * Unlike amdkfd's structure, this one has no member actual_loc: pages of a range migrate one by
+ * one, and a CPU fault, which also migrates pages, cannot update this structure.
  */
 struct svm_range {
+	/** @svms: the process's ranges */
 	struct svm_range_list *svms;
+	/** @it_node: node in svms->objects, with first and last page */
 	struct interval_tree_node it_node;
+	/** @list: link in svms->list */
 	struct list_head list;
+	/** @deferred_list: link in svms->deferred_range_list; under svms->deferred_list_lock */
 	struct list_head deferred_list;
+	/** @unmapped: munmaps not yet applied to the tree; under svms->deferred_list_lock */
 	struct svm_unmap_log unmapped;
+	/** @attrs: protected by svms->lock, but notifiers read attrs.flags without a lock */
 	struct svm_attrs attrs;
+	/** @leader: index of the GPU that is ahead in faults (adaptive policy); under svms->lock */
 	u8 leader;
+	/** @lead: lead of @leader (svm_policy_count()), or 0 without a leader; under svms->lock */
 	u8 lead;
+	/** @notifier: MMU interval notifier of exactly this range */
 	struct mmu_interval_notifier notifier;
-	struct mutex lock;	/* serialises writes of GPU entries with the notifier */
+	/**
+	 * @lock: serialises writes of GPU entries with @notifier. Taken in notifiers, so holders do
+	 * not allocate. Order: see struct svm_range_list
+	 */
+	struct mutex lock;
+	/** @mapped: GPUs that may have entries for the range; protected by @lock */
 	DECLARE_BITMAP(mapped, SVM_MAX_GPU);
+	/**
+	 * @complete: GPUs that have an entry for each page of the range, with the flags that the
+	 * attributes require; protected by @lock
+	 */
 	DECLARE_BITMAP(complete, SVM_MAX_GPU);
+	/** @invalidations: number of times that GPU entries were cleared; protected by @lock */
 	unsigned long invalidations;
+	/**
+	 * @invalid: entries were cleared although svm_range_stays_mapped() is true, so
+	 * svms->restore_work must map the range again; protected by @lock
+	 */
 	bool invalid;
 };
 
@@ -252,10 +268,11 @@ void svm_unlock_write(struct svm_range_list *svms);
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
- * Create the range of @iv. No other range may overlap @iv. Denied faults may have left no-retry
- * entries of @iv in the GPU page tables; the function clears these entries. The caller holds
- * svm_lock_write(). Returns the range; ERR_PTR(-ENOMEM); or ERR_PTR(-EINTR) if a signal is pending
- * and the mm has no MMU interval notifier yet.
+ * Create the range of @iv, and clear the no-retry entries that denied faults left in @iv. No range
+ * may overlap @iv. The caller holds svm_lock_write(). Returns the range or ERR_PTR():
+ *
+ * - -ENOMEM
+ * - -EINTR if a signal is pending and the mm has no MMU interval notifier yet
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,
@@ -267,8 +284,7 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
 /*
  * Return true if a BO is mapped in @iv on any GPU, or is being mapped there (svm_claim()). The
- * caller holds svms->lock; the function may sleep. If the function returns false, the caller may
- * create ranges in @iv until the caller drops svms->lock.
+ * caller holds svms->lock. A false result stays valid until svms->lock is dropped. May sleep.
  */
 bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 

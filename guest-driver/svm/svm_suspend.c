@@ -24,8 +24,6 @@ static void svm_unmap_all(struct svm_range_list *svms)
  * svm_suspend() - unmap all ranges of a process before the system sleeps
  * @p: process; its user space is frozen and its queues are off the hardware
  *
- * On return no GPU has page table entries of the ranges.
- *
  * Context: process context; takes the locks of svm/.
  */
 void svm_suspend(struct kfd_process *p)
@@ -42,8 +40,8 @@ void svm_lost_work(struct work_struct *work)
  * svm_vram_lost() - unmap all ranges of a process after a reset lost the VRAM of a GPU
  * @p: process, to which the caller has a reference
  *
- * The function only queues the unmapping. After the unmapping, the next access to each page faults,
- * and the access is denied if the page's content was lost.
+ * Only queues the work item that unmaps the ranges. A later access to a page faults, and is denied
+ * if the page's content was lost.
  *
  * Context: process context; does not wait.
  */
@@ -57,8 +55,8 @@ void svm_vram_lost(struct kfd_process *p)
  * @p: process
  * @vdev: device
  *
- * Replaces the times in struct svm_gpu by the present time of the GPU clock. If the clock has
- * restarted, the old times could be later than new faults, which would then be ignored, too.
+ * Sets svm_gpu.birth_ts and svm_gpu.unmap_ts to the present time. If the GPU clock has restarted,
+ * the old times could be later than new faults, which would then be ignored, too.
  *
  * Context: process context.
  */

@@ -64,13 +64,10 @@ static int svm_xnack_remap(struct kfd_process *p)
  * @p: process without queues
  * @on: true to repair faults
  *
- * Ranges are unmapped, then mapped again as the new mode requires.
- *
  * Context: kfd_process.mutex is held. Takes the locks of svm/.
  *
- * Return: 0; -EPERM if @p has no GPU or a GPU that cannot repair faults; -ESRCH if the process's
- * address space has ended; the error of the first range that could not be mapped. In the last two
- * cases, the mode has been changed.
+ * Return: 0; -EPERM if @p has no GPU or a GPU that cannot repair faults. After the mode has
+ * changed: -ESRCH if the address space has ended, or the first error of svm_map_range().
  */
 int svm_set_xnack(struct kfd_process *p, bool on)
 {

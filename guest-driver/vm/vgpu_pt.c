@@ -1,37 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes, clears and splits entries of gfx90a page tables (include/vgpu/pte.h).
+ * Writes and clears entries of gfx90a page tables (include/vgpu/pte.h), and splits leaves.
  *
  * DOC: layout and leaves
  *
  *	PDB2 --> PDB1 --> PDB0 --> PTB --> page
  *
- * The tables of the four levels have these entries:
+ *	PDB2	entries point to PDB1 tables
+ *	PDB1	entries point to PDB0 tables, with the block fragment size 9 (VGPU_PDE_BFS)
+ *	PDB0	entries point to PTBs (with VGPU_PTE_TF), or are leaves: PTEs for 2 MiB
+ *	PTB	entries are PTEs, each for one page
  *
- *	PDB2	pointers to PDB1 tables
- *	PDB1	pointers to PDB0 tables, with the block fragment size 9 (VGPU_PDE_BFS)
- *	PDB0	pointers to PTBs (with VGPU_PTE_TF), or leaves: a leaf is a PTE for 2 MiB
- *	PTB	PTEs, each for one page
- *
- * A leaf has a PTB, too. This PTB is empty, and the hardware does not reach it. A notifier that
- * splits the leaf uses this PTB, because a notifier must not allocate. So vgpu_pt_reserve()
- * (vgpu_pt_tree.c) creates the PTBs of all pages of its range. Apart from vgpu_pt_init(), which
- * creates the root, no other function allocates.
- *
- * Changes of a table do not read entries. Instead, each table has a bitmap (valid) of the entries
- * that are neither zero nor pointers. Such an entry maps memory (VGPU_PTE_VALID), or denies access
- * (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT alone, for a page that reads as zeros and drops writes.
- * After an entry with a bit in the bitmap was overwritten, the driver flushes the TLB. The flush is
- * unnecessary if the entry denied access, because the TLB does not hold such entries
- * (docs/hardware.md). But the bitmap does not tell the three kinds apart. The PTB of a leaf has no
- * bits set and contains only zeros.
- *
- * The fragment field of an entry is the log2 of the size of an aligned block of pages that are
- * mapped to contiguous memory with the same flags: the TLB may hold one translation for the whole
- * block. A change of one entry makes the fragment fields of the block's other entries wrong. If a
- * mapping of a BO is cut, vbo_mend() (vgpu_vm_va.c) writes these other entries again. SVM changes
- * single pages without such a repair, so its entries in PTBs have no fragments (max_frag is 0). SVM
- * may use leaves, because a leaf is split before one of its pages is changed.
+ * Each leaf keeps a PTB in the tree. The hardware reaches this PTB only after the leaf was split or
+ * cleared.
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -55,6 +36,10 @@ static u64 pt_pointer(const struct vgpu_pt *pt, unsigned int level, u64 addr)
 	return pde;
 }
 
+/*
+ * Returns a PTE in a fragment: an aligned block of 2^@frag pages with contiguous memory and the
+ * same flags. The TLB may hold one translation for the whole fragment.
+ */
 static u64 pt_leaf(const struct vgpu_pt *pt, u64 addr, u64 flags,
 		   unsigned int frag)
 {
@@ -122,6 +107,11 @@ static void pt_room(struct vgpu_pt *pt)
 		pt->ops->room(pt);
 }
 
+/*
+ * Returns true if one of the entries is valid (vgpu_pt_table.valid), so that a change needs a TLB
+ * flush. The TLB does not hold entries that deny access, but the bitmap does not tell these entries
+ * apart.
+ */
 static bool pt_any_valid(const struct vgpu_pt_table *table, unsigned int index,
 			 unsigned int n)
 {
@@ -195,7 +185,10 @@ static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	vgpu_pt_set_pointer(pt, pdb0, index);
 }
 
-/* Replace a 2 MiB leaf with 512 entries with the same translations. */
+/*
+ * Replace a 2 MiB leaf with 512 PTEs with the same translations. Does not allocate, because MMU
+ * notifiers split leaves: vgpu_pt_reserve() has created the PTB.
+ */
 static void pt_split_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  unsigned int index)
 {
@@ -235,13 +228,14 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
 /**
  * vgpu_pt_write() - map a span
  * @pt: tree, locked
- * @first: first page; the caller has reserved the tables of all pages of the span
+ * @first: first page; vgpu_pt_reserve() has created the tables of the pages
  * @span: memory and flags
- * @max_frag: largest fragment, log2 of pages; 0 if single pages of the span may be changed later
+ * @max_frag: largest fragment in a PTB, log2 of pages; 0 if single pages may be changed later
+ *            without writing their whole fragment again
  *
- * Writes 2 MiB leaves where the alignment of page and memory allows.
+ * Writes 2 MiB leaves where alignment allows.
  *
- * Return: true if a valid entry was overwritten, so that the caller must flush the TLB.
+ * Return: true if a valid entry was overwritten: the caller must flush the TLB.
  */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag)
@@ -342,11 +336,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
  * @pt: tree, locked; SDMA has completed its writes
  * @page: page
  *
- * Return:
- * * the 2 MiB leaf, if a leaf translates the page. The address in the leaf is that of the leaf's
- *   first page (a leaf with the value VGPU_PTE_PRT has no address)
- * * otherwise the entry of the PTB
- * * 0 if there is no PTB for the page
+ * Return: the entry of the PTB, or 0 if the page has no PTB. If a 2 MiB leaf translates the page:
+ * the leaf, with the address of the leaf's first page.
  */
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {

@@ -31,59 +31,64 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * Largest number of calls of vgpu_pt_ops.write in one step. A step changes entries in the range
- * of one PDB0 entry. The calls are at most:
+ * Largest number of calls of vgpu_pt_ops.write in one step, that is, for changes in the range of
+ * one PDB0 entry:
  *
- * - 2 to split a leaf: for the entries of the PTB, and for the pointer to the PTB
- * - 2 * VGPU_PT_SHIFT + 1 to map pages, in aligned blocks of 2^n pages. The sizes of the blocks
- *   first rise, then fall: at most VGPU_PT_SHIFT calls before the blocks of the largest size, one
- *   call for all blocks of the largest size, and at most VGPU_PT_SHIFT calls after them
- *
- * One more call is spare.
+ * - 2 to split a leaf: entries of the PTB, pointer to the PTB
+ * - VGPU_PT_SHIFT to map aligned blocks of 2^n pages with rising n
+ * - 1 for all blocks of the largest size
+ * - VGPU_PT_SHIFT for blocks with falling n
+ * - 1 spare
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 
 /**
  * struct vgpu_pt_ops - backend of a tree
- * @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or a negative errno
- * @free: free a table whose entries are zero; called only by vgpu_pt_free(). After vgpu_pt_fini(),
- *        the backend frees the memory of the remaining tables without @free
- * @lock: called before vgpu_pt_reserve() links a new table into the tree
- * @unlock: called after vgpu_pt_reserve() has linked the table
- * @write: write @n consecutive entries: entry @index + i gets the value @value + i * @step.
- *         Returns false if the caller must write these entries by the CPU. If NULL, the CPU
- *         writes all entries
- * @room: make space for VGPU_PT_STEP_WRITES calls of @write; called before every step; may be NULL
- * @io_begin: called before the CPU accesses entries; NULL if @io_end is NULL
- * @io_end: called after the CPU has accessed entries
  */
 struct vgpu_pt_ops {
+	/** @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or -errno */
 	int (*alloc)(struct vgpu_pt *pt, struct vgpu_pt_mem *mem);
+	/**
+	 * @free: free a table of zeros. Not called for tables that remain at vgpu_pt_fini(): the
+	 * backend frees the memory of these tables itself
+	 */
 	void (*free)(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem);
+	/** @lock: called before vgpu_pt_reserve() links a new table into the tree */
 	void (*lock)(struct vgpu_pt *pt);
+	/** @unlock: called after vgpu_pt_reserve() has linked the table */
 	void (*unlock)(struct vgpu_pt *pt);
+	/**
+	 * @write: write @n entries: entry @index + i gets the value @value + i * @step. If @write
+	 * returns false or is NULL, the CPU writes the entries
+	 */
 	bool (*write)(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step);
+	/**
+	 * @room: make space for VGPU_PT_STEP_WRITES calls of @write. Called before every step; may
+	 * be NULL
+	 */
 	void (*room)(struct vgpu_pt *pt);
+	/** @io_begin: called before the CPU accesses entries; NULL if @io_end is NULL */
 	void (*io_begin)(const struct vgpu_pt *pt);
+	/** @io_end: called after the CPU has accessed entries */
 	void (*io_end)(const struct vgpu_pt *pt);
 };
 
 /**
  * struct vgpu_pt - a tree of page tables
- * @ops: backend
- * @vram_base: number to add to an offset in VRAM to get the address in an entry
- * @root: PDB2
- * @empty: list of tables that may be empty
- * @written: number of entries written since vgpu_vm_write.c last reset this counter
- * @by_cpu: number of the entries in @written that the CPU wrote
  */
 struct vgpu_pt {
+	/** @ops: backend */
 	const struct vgpu_pt_ops *ops;
+	/** @vram_base: number to add to an offset in VRAM to get the address in an entry */
 	u64 vram_base;
+	/** @root: PDB2 */
 	struct vgpu_pt_table *root;
+	/** @empty: list of tables that may be empty */
 	struct list_head empty;
+	/** @written: number of entries written since vgpu_vm_write.c last reset this counter */
 	u64 written;
+	/** @by_cpu: number of the entries in @written that the CPU wrote */
 	u64 by_cpu;
 };
 

@@ -14,26 +14,36 @@
 
 /**
  * struct vgpu_pt_table - a table: its memory, and the driver's copy of its structure
- * @mem: memory of the table
- * @level: VGPU_LEVEL_*
- * @first: first page that the table translates
- * @parent: the table that points to this one, or NULL for the root
- * @empty_link: link in vgpu_pt.empty. A table is put on this list when it is empty, and may have
- *              got entries since then
- * @children: number of tables in @child
- * @valid: bitmap of the entries that are neither zero nor pointers
- * @leaf: values of the 2 MiB leaves; NULL if the table is not a VGPU_LEVEL_PDB0 table
- * @child: tables that the entries point to, by index; no elements in a VGPU_LEVEL_PTB table
  */
 struct vgpu_pt_table {
+	/** @mem: memory of the table */
 	struct vgpu_pt_mem mem;
+	/** @level: VGPU_LEVEL_* */
 	unsigned int level;
+	/** @children: number of tables in @child */
 	unsigned int children;
+	/** @first: first page that the table translates */
 	u64 first;
+	/** @parent: the table above this one, or NULL for the root */
 	struct vgpu_pt_table *parent;
+	/**
+	 * @empty_link: link in vgpu_pt.empty. The table was empty when it was put on this list, and
+	 * may have got entries since then
+	 */
 	struct list_head empty_link;
+	/**
+	 * @valid: bitmap of the entries that are neither zero nor pointers. A valid entry maps
+	 * memory (VGPU_PTE_VALID), denies access (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT alone
+	 */
 	DECLARE_BITMAP(valid, VGPU_PT_ENTRIES);
+	/**
+	 * @leaf: in a PDB0 table, the values of the 2 MiB leaves by index; else NULL. leaf[i] is
+	 * used only while bit i of @valid is set
+	 */
 	u64 *leaf;
+	/**
+	 * @child: tables below this one, by index; no elements in a PTB. A leaf also has a PTB here
+	 */
 	struct vgpu_pt_table *child[];
 };
 

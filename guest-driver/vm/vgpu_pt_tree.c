@@ -166,15 +166,14 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 
 /**
  * vgpu_pt_reserve() - create the tables for some pages
- * @pt: tree; the caller serialises calls of this function and of vgpu_pt_trim()
+ * @pt: tree, not locked; the caller serialises calls of this function and of vgpu_pt_trim()
  * @first: first page
- * @last: last page, within the address space
+ * @last: last page
  *
- * Entries of the pages can be written afterwards without allocating.
+ * Afterwards entries of the pages can be written, and leaves split, without allocating.
  *
- * Return: 0; -EINVAL for pages outside of the address space; -ENOMEM or another error of the
- * backend's alloc. After such an error, the tables that were already created stay in the tree and
- * are empty.
+ * Return: 0; -EINVAL if @last is outside of the address space; -ENOMEM or another error of
+ * vgpu_pt_ops.alloc. On an error, the tables already created stay in the tree.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {
@@ -272,8 +271,8 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
  * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
- * @keep: returns true if the tables of pages first to last must stay. They must if entries of these
- *        pages may still be written after an earlier vgpu_pt_reserve()
+ * @keep: called with the first and the last page of a table; returns true if the table must stay,
+ *        because entries of these pages may still be written
  * @out: list that receives the removed tables, for vgpu_pt_free(). The hardware may walk these
  *       tables until the TLB has been flushed
  */

@@ -172,17 +172,12 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
  * @vm: address space
  * @idx: receives the argument for drm_dev_exit()
  *
- * After drm_dev_unplug(), page tables are not written any more, so no entry can be cleared. A job
- * of the render node that is still on an engine may access all mapped memory until the job
- * completes. Therefore, if the device is unplugged, the function waits for such jobs. Queues of KFD
- * need no wait: kfd/ has taken them off the hardware before drm_dev_unplug().
+ * If the device is unplugged, waits for the jobs of the render node in @vm, because entries cannot
+ * be cleared any more. KFD has stopped its queues before drm_dev_unplug().
  *
- * Context: sleeps. The caller holds no lock that a job needs to complete, such as
- * pt_lock.
+ * Context: sleeps. The caller holds no lock that a job needs, such as pt_lock.
  *
- * Return: true if the device is present: the caller writes the entries, then calls
- * drm_dev_exit(). false if the device is unplugged: no job accesses mapped memory any more,
- * and the caller does not call drm_dev_exit().
+ * Return: true if the device is present (drm_dev_exit() must follow), else false.
  */
 bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 {
@@ -295,14 +290,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
 
 /**
  * vgpu_vm_write_spans() - map consecutive pages
- * @vm: address space, pt_lock held; the caller has reserved the tables of the pages
+ * @vm: address space, pt_lock held; vgpu_vm_reserve_tables() has been called for the pages
  * @first: first page
  * @spans: memory, for consecutive pages
  * @n: number of spans
  *
- * Writes 2 MiB leaves where alignment allows, and entries without fragments for all other pages.
- * Later calls may change or clear single pages: they split the leaf first if a leaf maps the page.
- * On return the device uses the new entries and no earlier ones.
+ * On return the device uses the new entries and no earlier ones. Later calls may change or clear
+ * single pages.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
@@ -315,6 +309,10 @@ void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 
 	vgpu_vm_begin_write(vm);
 	for (i = 0; i < n; i++) {
+		/*
+		 * No fragments in PTBs (0): SVM changes single pages later, and does not write the
+		 * other entries of their fragments again.
+		 */
 		changed |= vgpu_pt_write(&vs->pt, first, &spans[i], 0);
 		first += spans[i].npages;
 	}
@@ -332,7 +330,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
  *
  * On return the device does not reach the memory that was mapped.
  *
- * Context: takes pt_lock; MMU notifiers and reclaim may call it.
+ * Context: takes pt_lock. MMU notifiers and reclaim may call vgpu_vm_clear_range().
  */
 void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 {

@@ -18,47 +18,60 @@ struct vgpu_device;
 
 /**
  * struct vgpu_vm - one GPU address space; first member of vm/'s struct vgpu_vm_state
- * @vdev: device
- * @va_lock: in address spaces of the render node, protects the mappings and the fence of
- *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects all
- *           mappings. But the functions of vgpu_vm_va.c require @va_lock in these address spaces,
- *           too. So a thread of KFD that adds, cuts or removes mappings of GEM_VA holds both locks.
- *           Taken before reservations of BOs
- * @push_lock: held while drm/ tests that no page-table entry is stale (vgpu_vm_has_stale()) and
- *             pushes a job, and while entries become stale. Taken after reservations; the holder
- *             neither allocates nor waits for fences
- * @jobs: reservation with the fence of every job that runs in the address space; NULL
- *        in address spaces of KFD. Set by drm/ before other threads find the address space
- * @vmid: VMID, or 0 if none is assigned. Changed with vgpu_vm_state.pt_lock held, read without
- *        a lock
- * @vmid_reserved: if true, drm/ takes the VMID away from this address space only if all VMIDs
- *                 of the render node are reserved; set and read by drm/ without a lock
- * @vram_epoch: value of vgpu_hw.vram_epoch at the creation of the address space. After a loss of
- *              VRAM, vgpu_vm_restore_tables() writes the tables of an address space of the render
- *              node again and updates @vram_epoch. Read without a lock
  */
 struct vgpu_vm {
+	/** @vdev: device */
 	struct vgpu_device *vdev;
-	struct mutex va_lock;		/* protects mappings that GEM_VA makes */
-	struct mutex push_lock;		/* protects increments of vgpu_vm_state.stale */
+	/**
+	 * @va_lock: protects the fence of vgpu_vm_last_update(), and the mappings in an address
+	 * space of the render node. In an address space of KFD, kfd_process.mutex protects the
+	 * mappings; changes of GEM_VA mappings need @va_lock, too. Taken before reservations
+	 */
+	struct mutex va_lock;
+	/**
+	 * @push_lock: held while drm/ tests for stale entries (vgpu_vm_has_stale()) and pushes a
+	 * job, and while entries become stale. Taken after reservations; the holder neither
+	 * allocates nor waits for fences
+	 */
+	struct mutex push_lock;
+	/**
+	 * @jobs: reservation with the fence of every job that runs in the address space; NULL in
+	 * address spaces of KFD. Set by drm/ before other threads find the address space
+	 */
 	struct dma_resv *jobs;
+	/**
+	 * @vmid: VMID, or 0 if none is assigned. Changed with vgpu_vm_state.pt_lock held, read
+	 * without a lock
+	 */
 	u8 vmid;
+	/**
+	 * @vmid_reserved: if true, drm/ takes @vmid away only if all VMIDs of the render node are
+	 * reserved. Set and read by drm/ without a lock
+	 */
 	bool vmid_reserved;
+	/**
+	 * @vram_epoch: value of vgpu_hw.vram_epoch when the page tables were created, or rewritten
+	 * after a loss of VRAM (vgpu_vm_restore_tables()). Read without a lock
+	 */
 	int vram_epoch;
 };
 
 /**
  * struct vgpu_vm_span - contiguous memory to map
- * @addr: bus address if @pte_flags has VGPU_PTE_SYSTEM, else offset from the start of this GPU's
- *        VRAM. If the memory is VRAM of a hive peer, the offset is beyond the end of this GPU's
- *        VRAM, or negative (modulo 2^64)
- * @npages: number of pages
- * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and
- *             fragment
  */
 struct vgpu_vm_span {
+	/**
+	 * @addr: bus address if @pte_flags has VGPU_PTE_SYSTEM, else offset from the start of this
+	 * GPU's VRAM. VRAM of a hive peer has an offset beyond this GPU's VRAM, or a negative one
+	 * (modulo 2^64)
+	 */
 	u64 addr;
+	/** @npages: number of pages */
 	u64 npages;
+	/**
+	 * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and
+	 * fragment
+	 */
 	u64 pte_flags;
 };
 

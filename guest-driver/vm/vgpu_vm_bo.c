@@ -2,34 +2,8 @@
 /*
  * Maps BOs in address spaces, and updates the entries of the mappings when a BO moves.
  *
- * When TTM is about to move a BO, the entries of the BO's mappings are cleared
- * (vgpu_vm_bo_move_notify()), or become stale (see below). Before queues or jobs run again, entries
- * for the new place are written (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Entries are cleared
- * and written under the BO's reservation.
- *
- * The MMU notifier of a user pointer clears entries, too, and must not wait for reservations. So
- * entries of a user pointer are written under vgpu_userptr_lock(), which the notifier waits for.
- *
- * DOC: stale entries
- *
- * Users of a BO are jobs, and queues of KFD. While a BO has users, the entries that these users
- * need cannot be cleared. To move such a BO, mm/ either waits for the users first, or queues the
- * move, which then runs after the users (vgpu_vm_bo_move_later()). When mm/ queues the move, the
- * entries become stale: they translate to the old memory. Stale entries are cleared or written
- * again before the next work in the address space starts. The old memory stays allocated until the
- * move is done. After the move neither queues nor jobs access the old memory through stale entries:
- *
- *	queues	Queues run only while the eviction fence of the process has not
- *		signalled. This fence is in the BO's reservation, and the queued
- *		move starts only after it has signalled, so no queue runs then.
- *		Queues are restored, with a new fence, after the move, when all
- *		mappings are written (kgd_mem_validate_all())
- *	jobs	The queued move starts only after all jobs that were pushed to the
- *		address space before the entries became stale, whichever BOs these
- *		jobs list (vgpu_vm_bo_move_users()). Later jobs are pushed only
- *		when no entry is stale: drm/ clears the stale entries
- *		(vgpu_vm_clear_stale()), and holds push_lock over the test
- *		(vgpu_vm_has_stale()) and the push
+ * Entries are cleared and written under the BO's reservation. An MMU notifier clears entries
+ * without the reservation, so entries of a user pointer are written under vgpu_userptr_lock(), too.
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -171,8 +145,8 @@ static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
  *
  * The caller publishes the entries (vgpu_vm_publish()).
  *
- * Context: the caller holds the BO's reservation and has called vgpu_userptr_lock().
- * Takes pt_lock.
+ * Context: takes pt_lock. The caller holds the BO's reservation, and vgpu_userptr_lock() has
+ * returned true.
  *
  * Return: 0, or -EINVAL if the GPU does not reach the BO's memory.
  */
@@ -195,12 +169,12 @@ static int vbos_write_all(struct vgpu_vm_bo *const *vbos, unsigned int n)
 
 /**
  * vgpu_vbo_write_all() - write all entries of a mapping
- * @vbo: mapping of a BO, whose reservation is held
+ * @vbo: mapping of a BO; the BO's reservation is held
  *
  * As vgpu_vbo_write(), but calls vgpu_userptr_lock() itself.
  *
- * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose bound pages are not those of the
- * process any more (no entry is written).
+ * Return: as vgpu_vbo_write(); or -EAGAIN, without a write, if the BO is a user pointer without
+ * valid pages.
  */
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 {
@@ -210,10 +184,10 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vbo_set_moved() - set whether the entries of a mapping have to be written
  * @vbo: mapping; its BO's reservation is held
- * @moved: true if the entries have to be written, because the mapping is new, the BO moves, or VRAM
- *         was lost. False if the entries have been written, or if the mapping is about to be freed
+ * @moved: true if the entries have to be written (vgpu_vm_bo.moved). False after they have been
+ *         written, or before the mapping is freed
  *
- * In both cases, the entries no longer count as stale (vgpu_vm_bo.stale).
+ * Clears vgpu_vm_bo.stale in either case.
  */
 void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
 {
@@ -274,16 +248,14 @@ bool vgpu_vm_bo_has_moved(const struct vgpu_vm_bo *vbo)
 
 /**
  * vgpu_vm_bo_update() - write the entries of a BO's mappings
- * @vbos: mappings of one BO with the same offset and the same size; the BO's reservation is
- *        held
+ * @vbos: mappings of one BO, with the same offset and size; the BO's reservation is held
  * @n: number of mappings, at least one
  *
- * Waits for the fences of usage KERNEL, after which the BO's memory has its content. If the bound
- * pages of a user pointer are not those of the process any more, the mappings get no entries and
- * stay marked as moved; the function then returns 0.
+ * A user pointer without valid pages is no error: its mappings get no entries and stay marked as
+ * moved.
  *
- * Return: 0, -EINVAL if one of the GPUs does not reach the BO's memory,
- * -ERESTARTSYS. On error no mapping gets entries.
+ * Return: 0; -EINVAL if a GPU does not reach the BO's memory; -ERESTARTSYS. On an error no mapping
+ * gets entries.
  */
 int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 {
@@ -291,6 +263,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 	long left;
 	int ret;
 
+	/* The BO's memory has its content only after these fences. */
 	left = dma_resv_wait_timeout(vbos[0]->bo->tbo.base.resv,
 				     DMA_RESV_USAGE_KERNEL, true,
 				     MAX_SCHEDULE_TIMEOUT);
@@ -300,6 +273,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 		if (vbos[i]->stale)
 			vgpu_vbo_clear(vbos[i]);
 	ret = vbos_write_all(vbos, n);
+	/* -EAGAIN: the BO is a user pointer without valid pages. */
 	if (ret)
 		return ret == -EAGAIN ? 0 : ret;
 	for (i = 0; i < n; i++) {
@@ -360,16 +334,14 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
  * @vm: address space
  * @bo: BO, its reservation held, or NULL for a PRT mapping
  * @va: first byte
- * @offset: first byte to map, counted from the start of the BO
+ * @offset: offset in @bo of the first byte to map
  * @size: bytes
  * @pte_flags: flags of the entries
  *
- * Marks a mapping of a BO as moved, since the entries are still to be written.
+ * Context: allocates; takes alloc_lock.
  *
- * Context: may allocate; takes alloc_lock.
- *
- * Return: the mapping, or ERR_PTR: -EINVAL for addresses that are invalid or in use, or if the part
- * to map is not within the BO or not page aligned; -ENOMEM.
+ * Return: the mapping, or ERR_PTR: -EINVAL if the part of @bo is invalid, or if the addresses are
+ * invalid or in use; an error of vgpu_pt_reserve().
  */
 struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 				u64 offset, u64 size, u64 pte_flags)
@@ -444,14 +416,14 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @vm: address space
  * @bo: BO, its reservation held
  * @va: address; page aligned
- * @offset: first byte to map, counted from the start of the BO; page aligned
+ * @offset: offset in @bo of the first byte to map; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: how the GPU of @vm reaches the memory of @bo, if this memory may be VRAM or a BAR of
- *        another GPU (vgpu_peer_find()). VGPU_PEER_NONE for all other BOs
- * @out: receives the mapping; vgpu_vm_bo_update() writes its entries
+ * @peer: result of vgpu_peer_find() if @bo may be in VRAM or a BAR of another GPU, else
+ *        VGPU_PEER_NONE
+ * @out: receives the mapping, without entries
  *
- * Return: 0, -EINVAL for addresses that are invalid or in use, -ENOMEM.
+ * Return: 0 or an error of vgpu_vbo_new().
  */
 int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		     u64 size, u64 pte_flags, enum vgpu_peer_way peer,
@@ -486,11 +458,10 @@ void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vm_bo_move_notify() - clear the entries of a BO that is about to move
  * @bo: BO, its reservation held
- * @new: new placement, or NULL if the BO is being freed
+ * @new: new placement, or NULL if @bo is being freed; not used
  *
- * Called by mm/ when no fence of a job or of queues is pending in the BO's reservation; earlier
- * moves of the BO may still be in progress. First clears the entries of all mappings, then flushes
- * the TLB once for each address space. On return the GPU does not reach the old memory.
+ * Called by mm/ when no job or queue uses @bo any more. Earlier moves of @bo may still be in
+ * progress. On return no GPU reaches the old memory.
  */
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 {
@@ -500,6 +471,7 @@ void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 		if (vgpu_vbo_has_entries(vbo))
 			vgpu_vm_clear_pages(vbo->vm, vbo->pages.start,
 					    vbo->pages.last, 0);
+	/* Publish after all clears, so that the TLB is flushed once for each address space. */
 	list_for_each_entry(vbo, &bo->vm_mappings, bo_link) {
 		if (!vgpu_vbo_has_entries(vbo))
 			continue;
@@ -514,10 +486,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * pages
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
- * Called by mm/ after the use of the pages has stopped: mm/ has waited for all fences in the BO's
- * reservation or, for a user pointer of KFD, has let KFD take the process's queues off the
- * hardware. On return the GPU does not reach the pages. The mappings are not marked as moved here.
- * vgpu_vm_bo_move_notify() marks them later, when mm/ moves the BO to bind new pages.
+ * Called by mm/ after jobs and queues have stopped using the pages. On return no GPU reaches the
+ * pages. vgpu_vm_bo_move_notify() will mark the mappings as moved when mm/ binds new pages.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {
@@ -531,11 +501,11 @@ void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vm_bo_move_later() - mark the entries of a BO as stale
+ * vgpu_vm_bo_move_later() - mark the entries of a BO as stale (vgpu_vm_bo.stale)
  * @bo: BO, its reservation held
  *
- * Called by mm/ before it queues a move of the BO. The move will start after the jobs that use the
- * BO have completed, and after the queues that use the BO have been evicted.
+ * Called by mm/ before mm/ queues a move of @bo. The move starts after the jobs that use @bo have
+ * completed and the queues that use @bo have been evicted.
  *
  * Context: takes push_lock.
  */
@@ -554,8 +524,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_later);
  * @bo: BO, its reservation held; vgpu_vm_bo_move_later() has been called
  * @job: the move's first job, not armed
  *
- * Called by mm/. Makes @job depend on all jobs in the address spaces in which the BO has stale
- * entries.
+ * Makes @job depend on all jobs in the address spaces in which @bo has stale entries.
  *
  * Context: may allocate.
  *
@@ -569,13 +538,16 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 	int ret = 0;
 
 	list_for_each_entry(vbo, &bo->vm_mappings, bo_link) {
+		/*
+		 * An address space of KFD has no jobs. The move waits for the eviction fence of
+		 * the queues anyway, because this fence is in the BO's reservation.
+		 */
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * The loop may miss the fences of jobs that drm/ pushes during the loop. @job need
-		 * not depend on these fences: the BO's entries are stale already, and drm/ pushes
-		 * jobs only when the address space has no stale entries. So these jobs do not
-		 * access the memory that @job moves the BO out of.
+		 * The loop may miss jobs that drm/ pushes meanwhile. @job need not depend on these
+		 * jobs: drm/ pushes jobs only when the address space has no stale entries, so these
+		 * jobs do not access the BO's old memory.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

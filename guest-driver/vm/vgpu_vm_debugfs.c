@@ -72,9 +72,8 @@ static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
  * @vm: address space
  * @p: output
  *
- * Prints the PASID, the VMID (0 if none is assigned) and the VRAM of the tables in bytes, then
- * every mapping: first and last page, flags of the entries, BO, and for a BO in VRAM the
- * number of contiguous runs.
+ * Prints the PASID, the VMID (0 if none is assigned) and the size of the page tables in bytes.
+ * Then prints each mapping: pages, flags, BO, and for a BO in VRAM the number of contiguous runs.
  *
  * Context: takes alloc_lock; takes reservations only by trylock.
  */

@@ -10,18 +10,20 @@
 
 /**
  * struct vgpu_vm_job - packets that are being collected
- * @size: capacity of @dw, in dwords
- * @ndw: dwords used
- * @open: index in @dw of the last packet if that packet is a WRITE_LINEAR packet, to which entries
- *        can be added; else a value of at least @ndw
- * @next: MC address after the entries that the packet at @open writes
- * @dw: packets
  */
 struct vgpu_vm_job {
+	/** @size: capacity of @dw, in dwords */
 	unsigned int size;
+	/** @ndw: number of dwords of @dw in use */
 	unsigned int ndw;
+	/**
+	 * @open: index in @dw of the last packet if that is a WRITE_LINEAR packet, to which entries
+	 * can be added; else a value of at least @ndw
+	 */
 	unsigned int open;
+	/** @next: MC address after the last entry that the packet at @open writes */
 	u64 next;
+	/** @dw: packets */
 	u32 dw[];
 };
 

@@ -2,10 +2,8 @@
 /*
  * Finds how a GPU reaches memory of another GPU: VRAM of the same hive by XGMI, BARs by PCIe.
  *
- * A BO of another GPU may be evicted from VRAM to system memory. Then the entries of its mappings
- * get the bus addresses that the BO's own GPU uses for the system pages. With an IOMMU, the same
- * addresses may be other memory, or none, for the other GPU. So neither GPU may be behind an IOMMU,
- * even if one GPU reaches the other GPU's VRAM by XGMI.
+ * Neither GPU may be behind an IOMMU: when a BO is evicted to system memory, the page tables of all
+ * GPUs get the bus addresses that the BO's own GPU uses.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -29,18 +27,17 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 
 /**
  * vgpu_peer_find() - find how a GPU reaches memory of another GPU
- * @vdev: the GPU; initialised
- * @owner: the other GPU; initialised
- * @vram: true to find the way to VRAM, false to find the way to registers in a BAR
- *
- * If one of the GPUs is behind an IOMMU, there is no way (see the top of this file). Otherwise the
- * rules are those of amdgpu: VRAM of the same hive by XGMI, if the link is up; other VRAM, and
- * registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer traffic between the GPUs and
- * the DMA mask of @vdev covers the VRAM of @owner.
+ * @vdev: GPU that accesses the memory; initialised
+ * @owner: GPU that has the memory; initialised
+ * @vram: true for VRAM, false for registers in a BAR
  *
  * Context: may allocate.
  *
- * Return: value for vgpu_vm_bo.peer; VGPU_PEER_NONE if the GPU does not reach the memory.
+ * Return: the first that applies (XGMI before PCIe, as in amdgpu):
+ * * VGPU_PEER_NONE: one of the GPUs is behind an IOMMU
+ * * VGPU_PEER_XGMI: @vram is true, and the link in the hive is up
+ * * VGPU_PEER_PCIE: @vdev reaches the BARs of @owner
+ * * VGPU_PEER_NONE: otherwise
  */
 enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 				  const struct vgpu_device *owner, bool vram)

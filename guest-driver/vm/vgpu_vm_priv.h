@@ -35,59 +35,78 @@ struct vgpu_vm_manager {
 
 /**
  * struct vgpu_vm_state - an address space, with the members that only vm/ uses
- * @base: members that other folders use, too
- * @compute: true for an address space of KFD, false for one of the render node; constant
- * @alloc_lock: serialises growth of the page tables, and protects @bos and @pool. The holder may
- *              allocate, so the lock is never taken in reclaim or in a notifier. Taken after
- *              reservations of BOs. A task that removes pages from @bos clears their entries
- *              before it drops the lock, because afterwards svm/ may write entries of these
- *              pages
- * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so the holder does
- *           not reclaim memory. Taken after @alloc_lock. Clearing entries needs only this lock;
- *           removing a table from the tree needs both locks
- * @pt: page tables
- * @pool: list of the struct vgpu_vm_pool, which hold the VRAM of the tables
- * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
- *            incremented only with @alloc_lock held
- * @trim_work: frees empty tables
- * @bos: interval tree of the struct vgpu_vm_bo, by page. If @compute is false, changes need
- *       vgpu_vm.va_lock in addition to @alloc_lock
- * @moved_lock: protects @moved and @stale; innermost
- * @moved: list of the struct vgpu_vm_bo whose entries are to be written
- * @stale: number of struct vgpu_vm_bo in @moved that have stale entries (vgpu_vm_bo.stale). The
- *         other mappings in @moved have no entries. Incremented only with vgpu_vm.push_lock held
- * @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock
- * @job: buffer for the packets by which SDMA will write entries. NULL if the address space does not
- *       use SDMA, so that the CPU writes all entries. @pt_lock protects this member and the
- *       following members up to @tlb_dirty
- * @job_fence: fence of the last job submitted, or NULL
- * @by_sdma: true if the update in progress adds packets to @job (see vgpu_vm_begin_write()), false
- *           if the CPU writes the entries
- * @tlb_dirty: true if the TLB may hold stale translations, so that the next vgpu_vm_publish()
- *             flushes the TLB
- * @pasid: PASID that faults of the address space carry; constant
- * @scheduled: true if run lists may name the address space, so that the CP may assign it any
- *             of VGPU_HWS_VMIDS; set with @pt_lock held, never cleared
  */
 struct vgpu_vm_state {
+	/** @base: members that other folders use, too */
 	struct vgpu_vm base;
+	/**
+	 * @compute: true for an address space of KFD, false for one of the render node; constant
+	 * since the creation
+	 */
 	bool compute;
-	struct mutex alloc_lock;	/* protects bos, pool, growth of pt */
-	struct mutex pt_lock;		/* protects entries of pt */
+	/**
+	 * @alloc_lock: serialises growth of @pt, and protects @bos and @pool. Taken after
+	 * reservations of BOs, but never in reclaim or in a notifier, because the holder may
+	 * allocate
+	 */
+	struct mutex alloc_lock;
+	/**
+	 * @pt_lock: protects @pt, changes of vgpu_vm.vmid, and the members from @job to @tlb_dirty.
+	 * Taken after @alloc_lock. MMU notifiers take @pt_lock, so the holder does not reclaim
+	 * memory. A task that removes a table holds @alloc_lock, too
+	 */
+	struct mutex pt_lock;
+	/** @pt: page tables */
 	struct vgpu_pt pt;
+	/** @pool: list of the struct vgpu_vm_pool, which hold the VRAM of the tables */
 	struct list_head pool;
+	/**
+	 * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
+	 * incremented only with @alloc_lock held
+	 */
 	atomic_t reserved;
+	/** @trim_work: worker that frees empty tables */
 	struct delayed_work trim_work;
+	/**
+	 * @bos: interval tree of the struct vgpu_vm_bo, by page. Changes need @alloc_lock, and
+	 * vgpu_vm.va_lock if @compute is false. A task that removes pages from @bos clears their
+	 * entries before it drops @alloc_lock, because svm/ may write these entries afterwards
+	 */
 	struct rb_root_cached bos;
-	spinlock_t moved_lock;		/* protects moved and stale */
+	/** @moved_lock: protects @moved and @stale; innermost */
+	spinlock_t moved_lock;
+	/** @moved: list of the struct vgpu_vm_bo whose entries are to be written */
 	struct list_head moved;
+	/**
+	 * @stale: number of mappings in @moved with stale entries (vgpu_vm_bo.stale). The other
+	 * mappings in @moved have no entries. Incremented only with vgpu_vm.push_lock held
+	 */
 	unsigned int stale;
+	/** @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock */
 	struct dma_fence *last_update;
+	/**
+	 * @job: packets by which SDMA will write entries; NULL if the CPU writes all entries of the
+	 * address space
+	 */
 	struct vgpu_vm_job *job;
+	/** @job_fence: fence of the last job that was submitted from @job, or NULL */
 	struct dma_fence *job_fence;
+	/**
+	 * @by_sdma: true if the update in progress adds packets to @job (vgpu_vm_begin_write()),
+	 * false if the CPU writes the entries
+	 */
 	bool by_sdma;
+	/**
+	 * @tlb_dirty: true if the TLB may hold stale translations; the next vgpu_vm_publish()
+	 * flushes the TLB
+	 */
 	bool tlb_dirty;
+	/** @pasid: PASID that faults of the address space carry; constant since the creation */
 	u16 pasid;
+	/**
+	 * @scheduled: true if run lists may name the address space, so that the CP may assign any
+	 * of VGPU_HWS_VMIDS to it. Set with @pt_lock held, never cleared
+	 */
 	bool scheduled;
 };
 
@@ -95,40 +114,53 @@ struct vgpu_vm_state {
 
 /**
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
- * @vm: address space
- * @bo: BO, which the owner of the mapping keeps alive, or NULL for a PRT mapping
- * @bo_link: in bo->vm_mappings; changed only with the BO's reservation held and inside
- *           vgpu_userptr_lock(), so each of the two protects readers
- * @moved_link: in vgpu_vm_state.moved while @moved is true; protected by vgpu_vm_state.moved_lock
- * @pages: first and last page, and node of vgpu_vm_state.bos, which vgpu_vm_state.alloc_lock
- *         protects. If a BO is mapped, the first and last page change only inside
- *         vgpu_userptr_lock(), because the MMU notifier reads them
- * @offset: offset of the first byte in the BO; page aligned
- * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
- * @claimed: true if vgpu_vm_bo_claim() created the mapping. The caller of that function has a
- *           pointer to the mapping, so only vgpu_vm_bo_unmap() removes the mapping, and only as a
- *           whole. Constant
- * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another GPU.
- *        Does not change if an XGMI link goes down: accesses then fault
- * @moved: true if the entries have to be written, because the mapping is new, the BO has moved, or
- *         VRAM was lost with the tables. While @moved is true, the entries map no memory, unless
- *         @stale is true. If @moved is false, the entries have been written. Exception: after an
- *         MMU notifier has cleared the entries of a user pointer, @moved stays false until mm/
- *         moves the BO to bind new pages. Protected by the BO's reservation
- * @stale: true if the entries translate to the BO's previous memory, which users of the BO may
- *         still access (docs/driver.md, "Life of a move"). Protected by the BO's reservation
  */
 struct vgpu_vm_bo {
+	/** @vm: address space */
 	struct vgpu_vm *vm;
+	/** @bo: BO, which the owner of the mapping keeps alive, or NULL for a PRT mapping */
 	struct vgpu_bo *bo;
+	/**
+	 * @bo_link: link in bo->vm_mappings. Changed only with the BO's reservation held and inside
+	 * vgpu_userptr_lock(), so each of the two protects readers
+	 */
 	struct list_head bo_link;
+	/**
+	 * @moved_link: link in vgpu_vm_state.moved while @moved is true; protected by
+	 * vgpu_vm_state.moved_lock
+	 */
 	struct list_head moved_link;
+	/**
+	 * @pages: first and last page, and node of vgpu_vm_state.bos; protected by
+	 * vgpu_vm_state.alloc_lock. If @bo is not NULL, the first and last page change only inside
+	 * vgpu_userptr_lock(), because the MMU notifier reads them
+	 */
 	struct interval_tree_node pages;
+	/** @offset: offset in @bo of the first mapped byte; page aligned */
 	u64 offset;
+	/** @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address */
 	u64 pte_flags;
+	/**
+	 * @claimed: true if KFD created the mapping (vgpu_vm_bo_claim()). KFD keeps a pointer to
+	 * such a mapping, so only vgpu_vm_bo_unmap() removes it, and only as a whole
+	 */
 	bool claimed;
+	/**
+	 * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another
+	 * GPU. Does not change if an XGMI link goes down: accesses then fault
+	 */
 	enum vgpu_peer_way peer;
+	/**
+	 * @moved: true if the entries have to be written, because the mapping is new, the BO has
+	 * moved, or VRAM was lost. If an MMU notifier clears the entries, @moved stays false until
+	 * vgpu_vm_bo_move_notify(). Protected by the BO's reservation
+	 */
 	bool moved;
+	/**
+	 * @stale: true if the entries translate to the BO's previous memory, which users of the BO
+	 * may still access (docs/driver.md, "Life of a move"). Then @moved is true, too. Protected
+	 * by the BO's reservation
+	 */
 	bool stale;
 };
 

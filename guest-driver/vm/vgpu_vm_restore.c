@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rewrites the page tables of a render-node address space after VRAM was lost:
- * the tables lost their content, but the driver still has the structures of the mappings. Address
- * spaces of KFD are not restored: their processes get an event, and their queues are stopped.
+ * Rewrites the page tables of a render-node address space after VRAM was lost. Address spaces of
+ * KFD are not restored: their processes get an event, and their queues are stopped.
  */
 #include <drm/drm_drv.h>
 

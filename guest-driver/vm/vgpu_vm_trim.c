@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Frees empty page tables some time after they became empty.
- *
- * A notifier that empties a table only puts the table on a list (vgpu_pt.empty). After TRIM_DELAY,
- * the worker trim_work() removes the listed tables from the tree. If new tables are needed earlier
- * and the pool has no free piece, vgpu_vm_make_room() removes the listed tables. (The pool consists
- * of BOs, which are divided into pieces, one for each table: vgpu_vm_pool.c.) After one TLB flush
- * for all removed tables, their pieces become free. If a BO of the pool then has only free pieces,
- * the worker frees the BO.
- *
- * A mapping (vgpu_vm_state.bos) may have no entries for some time, for example after its BO moved.
- * Later its entries are written without allocating tables. So an empty table is kept if a mapping
- * has pages in the table's range. While any table is reserved (vgpu_vm_reserve_tables()), no table
- * is removed.
+ * Frees empty page tables. A table that becomes empty is put on the list vgpu_pt.empty. After
+ * TRIM_DELAY, trim_work() frees the listed tables, and then the BOs of the pool (vgpu_vm_pool.c)
+ * that hold no table.
  */
 #include <drm/drm_drv.h>
 
@@ -26,6 +16,10 @@
  */
 #define TRIM_DELAY	msecs_to_jiffies(100)
 
+/*
+ * Returns true to keep an empty table if a mapping has pages in the table's range, from @first to
+ * @last. The mapping's entries may be written later, without allocating tables.
+ */
 static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
 {
 	struct vgpu_vm_state *vs = container_of(pt, struct vgpu_vm_state, pt);
@@ -54,7 +48,7 @@ void vgpu_vm_trim(struct vgpu_vm *vm)
 		return;
 	vgpu_vm_lock_cpu(vm);
 	vgpu_pt_trim(&vs->pt, trim_keep, &out);
-	/* Flush, since the TLB also caches pointers to tables. */
+	/* Flush before the tables are freed, since the TLB also caches pointers to tables. */
 	if (!list_empty(&out))
 		vgpu_vm_publish(vm, true);
 	mutex_unlock(&vs->pt_lock);

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates, cuts and updates the mappings that GEM_VA requests. These mappings are called mappings
- * by address.
- *
- * The address space owns these mappings, and no caller keeps a pointer to one, so GEM_VA can unmap
- * any range of addresses. If the range is in the middle of a mapping, the mapping becomes two. The
- * page-table entries of unmapped pages are cleared at once. The entries of new mappings are written
- *
- * - in an address space of the render node by vgpu_vm_update_moved(), before the next job runs
- * - in an address space of KFD (kfd_mem_gem.c) at once by vgpu_vm_bo_update_all(), because queues
- *   may run at any time
- *
- * This file does not change the mappings that KFD requests (vgpu_vm_bo.claimed).
+ * Creates, cuts and updates the mappings that GEM_VA requests. No caller keeps a pointer to such a
+ * mapping, so GEM_VA can unmap any range of addresses. This file does not change the mappings that
+ * KFD requests (vgpu_vm_bo.claimed).
  */
 #include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>
@@ -35,18 +26,18 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 /**
  * vgpu_vm_bo_add() - map a BO
  * @vm: address space, va_lock held
- * @bo: BO, in any kind of memory; its reservation is held
+ * @bo: BO, its reservation held
  * @va: address; page aligned
- * @offset: offset in the BO of the first byte to map; page aligned
+ * @offset: first byte of @bo to map; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  *
- * The next vgpu_vm_update_moved() writes the entries.
+ * The entries are written later, by vgpu_vm_update_moved() or vgpu_vm_bo_update_all().
  *
- * Context: allocates the tables; takes alloc_lock.
+ * Context: allocates; takes alloc_lock.
  *
- * Return: 0; -EINVAL if the addresses are invalid or already mapped, or if the part to map reaches
- * beyond the end of the BO; -ENOMEM.
+ * Return: 0; -EINVAL if the addresses are invalid or in use, or the part is not within @bo;
+ * -ENOMEM.
  */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags)
@@ -131,14 +122,12 @@ unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
  * @vm: address space, va_lock held
  * @va: first byte
  * @size: bytes
- * @exec: drm_exec that takes the reservations; has the flag DRM_EXEC_IGNORE_DUPLICATES if it may
- *        hold some of these reservations already
+ * @exec: takes the reservations; needs DRM_EXEC_IGNORE_DUPLICATES if it may hold some already
  *
- * Called before vgpu_vm_clear_mappings(), inside drm_exec_until_all_locked(). After the call, the
- * caller must use drm_exec_retry_on_contention().
+ * Called inside drm_exec_until_all_locked(), directly before drm_exec_retry_on_contention().
  *
- * Return: 0, -EINVAL if the addresses are invalid or KFD has a mapping in the range, or the error
- * of drm_exec_lock_obj().
+ * Return: 0; -EINVAL if the range is invalid or KFD has a mapping in it; an error of
+ * drm_exec_lock_obj().
  */
 int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 		       struct drm_exec *exec)
@@ -200,15 +189,13 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * Write the entries of @vbo near a cut again. The caller has cut a mapping before @page, and @vbo
- * is the part before or after the cut. The old entries may have a leaf or fragments that extend
- * across the cut, to pages that are about to be cleared. Leaves and fragments do not cross
- * multiples of LEAF_PAGES. So of the entries of @vbo, write only those between the last such
- * multiple before the cut and the first one after it. The new fragments do not extend across the
- * cut.
+ * A mapping was cut before @page, and @vbo is the part on one side. Replace the leaves and
+ * fragments of @vbo that extend across the cut: the pages on the other side are about to be
+ * cleared.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
+	/* No leaf or fragment crosses a multiple of LEAF_PAGES. */
 	u64 first = max_t(u64, vbo->pages.start, ALIGN_DOWN(page, LEAF_PAGES));
 	u64 last = min_t(u64, vbo->pages.last, ALIGN(page, LEAF_PAGES) - 1);
 
@@ -232,13 +219,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * No job or queue uses the stale entries any more. In an address space of the render node,
-	 * the caller has waited for all jobs. In an address space of KFD, the queues were evicted
-	 * before the BO's moves, and the caller has waited for these moves.
-	 *
-	 * The entries of the whole mapping are cleared, although some of its pages may stay mapped.
-	 * The entries of these pages are written again before the next job runs
-	 * (vgpu_vm_update_moved()), or in an address space of KFD before the queues run again.
+	 * Clear all stale entries, although some pages may stay mapped. No job or queue uses the
+	 * stale entries any more: see vgpu_vm_clear_mappings(). The pages that stay mapped get new
+	 * entries before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -282,15 +265,12 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * The caller holds the reservations of all BOs that are mapped in the range (vgpu_vm_lock_range()).
- * In an address space of the render node, the caller has waited for all jobs. In an address space
- * of KFD, the caller has waited for the moves of the BOs that are mapped in the range.
+ * Mappings keep their pages outside of the range. The GPU does not reach the removed pages.
  *
- * Mappings that extend beyond the range keep the pages outside of it. The function flushes the TLB
- * once, or more often if it removes whole mappings of user pointers. On return the GPU does not
- * reach the removed pages.
+ * Context: the BOs in the range are reserved (vgpu_vm_lock_range()). If @vm belongs to the render
+ * node, no job is in flight; if @vm belongs to KFD, no move of these BOs is in flight.
  *
- * Return: 0, -EINVAL for invalid addresses, or -ENOMEM. On an error nothing is changed.
+ * Return: 0; -EINVAL for an invalid range; -ENOMEM. On an error nothing is changed.
  */
 int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 {
@@ -372,15 +352,15 @@ static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 }
 
 /*
- * Write the entries of a mapping and make later jobs depend on the BO's moves. Does nothing if the
- * GPU does not reach the BO, or if the BO is a user pointer and the process's pages have changed
- * since they were bound. The caller holds the BO's reservation.
+ * Write the entries of a mapping, and make later jobs depend on the BO's moves. The caller holds
+ * the BO's reservation.
  */
 static void vbo_update_moved(struct vgpu_vm_bo *vbo)
 {
 	struct dma_resv_iter cursor;
 	struct dma_fence *fence;
 
+	/* Fails if the GPU does not reach the BO, or if a user pointer has no valid pages. */
 	if (vgpu_vbo_write_all(vbo))
 		return;
 	dma_resv_for_each_fence(&cursor, vbo->bo->tbo.base.resv,
@@ -395,6 +375,7 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	struct dma_resv *resv = vbo->bo->tbo.base.resv;
 	bool held = ticket && dma_resv_locking_ctx(resv) == ticket;
 
+	/* If another task holds the reservation, skip the mapping. */
 	if (!held && !dma_resv_trylock(resv))
 		return;
 	/*
@@ -405,9 +386,8 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
 	/*
-	 * Jobs in flight must not read memory that is still to be cleared or copied. So if there
-	 * may be such jobs (@idle is false), write the entries only after the BO's moves and
-	 * clears. Later jobs wait for the moves and clears (vgpu_vm_last_update()).
+	 * Later jobs wait for the BO's moves and clears (vgpu_vm_last_update()); jobs in flight do
+	 * not. So unless @idle is true, write the entries only after the moves and clears.
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))
@@ -419,17 +399,12 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 /**
  * vgpu_vm_update_moved() - write the entries of all mappings marked as moved
  * @vm: address space, va_lock held
- * @ticket: ticket of the reservations that the caller holds, or NULL; the function takes other
- *          reservations by trylock
- * @idle: true if no job runs in @vm and none will run before the caller's next job
+ * @ticket: ticket of the caller's reservations, or NULL
+ * @idle: true if no job runs in @vm until the caller's next job
  *
- * If another thread holds the reservation of a mapping's BO, or if the GPU does not reach the BO,
- * the function skips the mapping, which stays marked as moved until the next call.
+ * A mapping that vbo_try_update_moved() skips stays marked as moved.
  *
- * The function does not wait for moves and clears of BOs. Later jobs wait for these moves and
- * clears (vgpu_vm_last_update()). Jobs in flight do not wait. Through new entries, they would reach
- * memory that is still to be copied or cleared. So if @idle is false, the function also skips the
- * mappings of BOs with moves or clears in flight.
+ * Does not wait for moves and clears of BOs: later jobs must depend on vgpu_vm_last_update().
  *
  * Return: always 0.
  */
@@ -498,12 +473,12 @@ static int vbo_clear_stale(struct vgpu_vm_bo *vbo, bool idle)
 }
 
 /**
- * vgpu_vm_clear_stale() - clear stale entries, which translate to the previous memory of a BO
- * @vm: address space of the render node; the caller holds va_lock and no reservation
- * @idle: true if no job runs in @vm and none will run before the caller's next job. If false,
- *        the function first waits for the jobs and moves of each BO with stale entries
+ * vgpu_vm_clear_stale() - clear stale entries (vgpu_vm_bo.stale)
+ * @vm: address space of the render node, va_lock held and no reservation
+ * @idle: true if no job runs in @vm until the caller's next job
  *
- * More entries may become stale during the call: see vgpu_vm_has_stale().
+ * Unless @idle is true, waits for the jobs and moves of each BO with stale entries. More entries
+ * may become stale during the call (vgpu_vm_has_stale()).
  *
  * Return: 0 or -ERESTARTSYS.
  */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Updates the mappings that GEM_VA, an ioctl of the render node, has created in address spaces of
- * KFD. (vgpu_vm_va.c calls them mappings by address.) KFD's own mappings in these address spaces
- * are left alone. Queues may run at any time, so GEM_VA writes the entries of a new mapping before
- * it returns to user space.
+ * KFD. Queues may run at any time, so GEM_VA writes the entries of a new mapping before it returns
+ * to user space.
  */
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
@@ -13,9 +12,8 @@
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Updates only the mappings of @bo in @vm that GEM_VA has created, and not those that KFD has
- * created. Skips a mapping if its entries are up to date (vgpu_vm_bo.moved is false). Before a
- * write, waits for the moves and clears of @bo.
+ * Updates only mappings that GEM_VA has created. Waits for the moves and clears of @bo before
+ * each write.
  *
  * Return: as vgpu_vm_bo_update().
  */

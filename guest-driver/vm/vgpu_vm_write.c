@@ -1,24 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes page-table entries by the CPU or by SDMA, and publishes them to the hardware.
- *
- * DOC: two writers
- *
- * The CPU writes entries through the VRAM BAR. Publishing makes the writes visible to the device
- * (HDP flush) and flushes stale translations.
- *
- * If the address space was created for SDMA (vm_update_mode), SDMA writes entries that map memory.
- * The entries are collected as packets in vgpu_vm_state.job. The bitmaps of vgpu_pt.c are updated
- * when a packet is added, that is, before SDMA writes the entries. The job is submitted when it is
- * full and when entries are published. vgpu_vm_publish() waits for the job; vgpu_vm_publish_later()
- * returns the job's fence. The jobs run in order on a ring of the kernel.
- *
- * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap, and must
- * succeed without free memory. Before the CPU writes, it submits the unfinished job and waits for
- * it. The submission allocates a fence. If there is no memory for the fence, the CPU executes the
- * packets instead. The allocation must not reclaim memory, because pt_lock is held, and reclaim may
- * wait for MMU notifiers, which take pt_lock. The wait is bounded, because a submitted job needs
- * neither memory nor locks to signal its fence.
+ * Writes page-table entries and publishes them to the device. If vgpu_vm_state.job is not NULL,
+ * SDMA writes the entries that map memory. The CPU writes all other entries: an MMU notifier may
+ * unmap memory, and must succeed without free memory.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -71,6 +55,7 @@ static void vm_job_submit(struct vgpu_vm *vm)
 		fence = vgpu_sdma_submit_with(vdev, PT_ENGINE, job->dw,
 					      job->ndw, &memory);
 	vgpu_sdma_fence_free(memory);
+	/* If SDMA cannot take the job, the CPU executes the packets after all earlier jobs. */
 	if (IS_ERR(fence)) {
 		if (vs->job_fence)
 			dma_fence_wait(vs->job_fence, false);
@@ -78,6 +63,7 @@ static void vm_job_submit(struct vgpu_vm *vm)
 			drm_err_ratelimited(&vdev->drm,
 					    "page tables cannot be written\n");
 	} else {
+		/* PT_ENGINE runs jobs in order, so @fence covers the earlier jobs. */
 		dma_fence_put(vs->job_fence);
 		vs->job_fence = fence;
 	}
@@ -86,7 +72,8 @@ static void vm_job_submit(struct vgpu_vm *vm)
 }
 
 /*
- * Submit the collected packets and wait until SDMA has written all entries. The caller holds
+ * Submit the collected packets and wait until SDMA has written all entries. The wait ends even if
+ * no memory is free, because a submitted job needs neither memory nor locks. The caller holds
  * pt_lock.
  */
 static void vm_job_submit_wait(struct vgpu_vm *vm)
@@ -115,6 +102,10 @@ void vgpu_vm_lock_cpu(struct vgpu_vm *vm)
 	vm_job_submit_wait(vm);
 }
 
+/*
+ * Let SDMA write entries, or return false if the CPU must write them. SDMA writes the entries
+ * later, but vgpu_pt.c updates its bitmaps of valid entries at once.
+ */
 static bool vm_pt_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 			unsigned int index, unsigned int n, u64 value, u64 step)
 {
@@ -184,8 +175,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
  *
  * Does nothing if @vm has no VMID and vgpu_vm_schedule() has not been called for @vm.
  *
- * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
- * device takes: see vgpu_gmc_flush_tlb(). pt_lock may be held.
+ * Context: as vgpu_gmc_flush_tlb(); pt_lock may be held.
  */
 void vgpu_vm_flush(struct vgpu_vm *vm)
 {
@@ -222,15 +212,11 @@ static void vm_flush_writes(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_begin_write() - let SDMA write the next entries, if the address space
- * uses SDMA
+ * vgpu_vm_begin_write() - let SDMA write the next entries, if the address space uses SDMA
  * @vm: address space, pt_lock held
  *
- * If the address space uses SDMA, each following change of entries is added to vgpu_vm_state.job as
- * packets. This ends with vgpu_vm_publish(), or when the caller clears vgpu_vm_state.by_sdma. The
- * device may use the previous entries until vgpu_vm_publish() has returned. The caller writes only
- * entries that map memory, because the CPU must write all entries that unmap memory (see "two
- * writers" at the top of this file).
+ * SDMA writes all entries until vgpu_vm_publish() is called, or the caller clears
+ * vgpu_vm_state.by_sdma. Meanwhile the caller may write only entries that map memory.
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {

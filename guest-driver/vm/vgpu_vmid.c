@@ -61,9 +61,10 @@ void vgpu_vmm_fini(struct vgpu_device *vdev)
 /**
  * vgpu_vmm_set_wait_jobs() - set the function that waits for jobs of the render node
  * @vdev: device
- * @wait_jobs: waits until no job of the render node's address space @vm is on an engine.
- *             Called after the device was unplugged, before mapped memory is freed; may
- *             sleep
+ * @wait_jobs: waits until no job in a given address space of the render node is on an engine
+ *
+ * After an unplug, vgpu_vm_enter() calls @wait_jobs before mapped memory is freed. @wait_jobs may
+ * sleep.
  *
  * Context: bring-up, before user space can open the render node.
  */
@@ -128,8 +129,8 @@ unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *
- * Return: 0; -ENOSPC if all VMIDs for address spaces of the kind of @vm (render node or KFD) are in
- * use; -ECANCELED if the page tables of @vm were lost in a reset.
+ * Return: 0; -ENOSPC if no VMID is free (the render node and KFD have separate VMIDs); -ECANCELED
+ * if the page tables of @vm were lost in a reset.
  */
 int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 {
@@ -192,12 +193,12 @@ void vgpu_vm_put_vmid(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
 
 /**
- * vgpu_vm_schedule() - allow run lists to name an address space
+ * vgpu_vm_schedule() - prepare an address space for run lists
  * @vm: address space
- * @root_pde: receives the PDE of the root table, for the process packet of the run list
+ * @root_pde: receives the PDE of the root table, for the run list
  *
- * The CP assigns a VMID to @vm, and the driver does not know which one. So after this call, until
- * @vm is destroyed, each flush of @vm includes all VMIDs that the CP may assign.
+ * The CP will choose the VMID of @vm, so later calls of vgpu_vm_flush() flush all VMIDs that the CP
+ * may assign.
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The launcher's agent in the guest, process 1: runs one command for the launcher.
- *
- * The agent and the launcher exchange frames over the virtio-serial port "vgpu.agent": one byte of
- * kind, four bytes with the length of the payload (little endian), then the payload. The agent
- * forwards the command's output as the command writes it, standard output and standard error
- * separately, and sends all output before the exit status. tools/vgpu_tools/guest/agent.py is the
- * launcher's side and describes the payloads.
- *
- * If the agent is started as "vgpu-agent waiting", the launcher takes a snapshot of the guest while
- * the agent waits for its first frame. After the launcher has restored a guest from the snapshot,
- * it first sends FRAME_SEED and FRAME_TIME. On FRAME_TIME the agent runs vgpu-devices, which mounts
- * the programs, loads the driver and mounts the host's folder.
+ * The launcher's agent in the guest, process 1: runs one command for the launcher. The agent and
+ * the launcher exchange frames over the virtio-serial port "vgpu.agent".
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -37,6 +27,10 @@
 #include <linux/netlink.h>
 #include <linux/random.h>
 
+/*
+ * Kinds of frames. A frame is one byte of kind, four bytes with the length of the payload (little
+ * endian), and the payload, which tools/vgpu_tools/guest/agent.py describes.
+ */
 enum frame {
 	/* to the host: state of the driver; "waiting" or "restored" before the driver is loaded */
 	FRAME_HELLO = 'H',
@@ -218,17 +212,9 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * Scan twice. The first scan stores the checksum of every object to which it finds no reference.
- * Of these objects, the second scan reports those that are at least LEAK_AGE_MS old and still have
- * the same checksum. Reports go to the console, which the launcher reads.
- *
- * The command ended at the time `end`. Until LEAK_LATE_MS after `end`, deferred work may allocate
- * more objects, called late objects here. A leak of late objects is reported on two conditions:
- *
- * - They exist when the first scan stores the checksums, at its end. On the debug kernel they do,
- *   because the scan takes longer than LEAK_LATE_MS. (A faster scan may miss late objects.)
- * - They are old enough at the start of the second scan. So this scan starts
- *   LEAK_LATE_MS + LEAK_AGE_MS after `end`.
+ * Let kmemleak scan twice, and print the leaks on the console, which the launcher reads. The second
+ * scan reports unreferenced objects with the same checksum as in the first scan. `end` is the time
+ * when the command ended.
  */
 static void look_for_leaks(const struct timespec *end)
 {
@@ -239,6 +225,11 @@ static void look_for_leaks(const struct timespec *end)
 
 	if (access(LEAKS, W_OK))
 		return;
+	/*
+	 * This scan stores checksums when it ends. On the debug kernel the scan takes longer than
+	 * LEAK_LATE_MS, so objects that deferred work allocates get a checksum, too. After a faster
+	 * scan, leaks of such objects may be missed.
+	 */
 	put_text(LEAKS, "scan");
 	if (old.tv_nsec >= 1000000000) {
 		old.tv_sec++;
@@ -246,6 +237,7 @@ static void look_for_leaks(const struct timespec *end)
 	}
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &old, NULL) == EINTR)
 		;
+	/* Objects that were allocated until LEAK_LATE_MS after `end` are now LEAK_AGE_MS old. */
 	put_text(LEAKS, "scan");
 	leaks = fopen(LEAKS, "r");
 	while (leaks && fgets(line, sizeof(line), leaks))
@@ -381,7 +373,10 @@ static void add_seed(const char *data, uint32_t size)
 	free(info);
 }
 
-/* Run vgpu-devices. `state` receives the state of the driver, which vgpu-devices prints. */
+/*
+ * Run vgpu-devices, which mounts the programs, loads the driver and mounts the host's folder.
+ * `state` receives the state of the driver, which vgpu-devices prints.
+ */
 static void attach_devices(char *state, size_t size)
 {
 	size_t used = 0;
@@ -527,6 +522,7 @@ static void reap(struct command *command)
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		command->pid = 0;
 		command->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		/* The launcher expects all output before FRAME_EXIT. */
 		for (int i = 0; i < MAX_PIPE / MAX_PAYLOAD && drain(&command->output[0], FRAME_STDOUT); i++)
 			;
 		for (int i = 0; i < MAX_PIPE / MAX_PAYLOAD && drain(&command->output[1], FRAME_STDERR); i++)
@@ -541,6 +537,11 @@ static void reap(struct command *command)
 int main(int argc, char **argv)
 {
 	struct command command = { .input = -1, .output = { -1, -1 } };
+	/*
+	 * State of the driver. If it is "waiting", the launcher takes a snapshot of the guest
+	 * before it sends a frame. A guest restored from the snapshot first gets FRAME_SEED and
+	 * FRAME_TIME.
+	 */
 	const char *driver = argc > 1 ? argv[1] : "absent";
 	struct signalfd_siginfo info;
 	sigset_t child;

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Test Debian's ROCr on this driver: agents, pools, signals, asynchronous copies and their
- * times, the XNACK mode, virtual memory. The program prints TAP; its exit status is 0 if all
- * cases passed. Catches: a copy loses bytes or writes outside its destination; a copy starts
- * before its dependencies have completed; a pool has a wrong size; time stamps are not those
- * of the copy; an address maps the wrong memory.
+ * Test Debian's ROCr on this driver. The program prints TAP, and exits with 0 if all cases passed.
+ * With the argument "bench", the program measures copies instead.
  *
- * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead, and prints two
- * lines of JSON for each copy, one by the caller's clock and one by the engine's time stamps.
- *
- * Copies within the VRAM of a GPU stay below 1 MiB. For such copies of 1 MiB or more, ROCr uses a
- * shader, and this GPU does not execute shaders.
+ * Catches: a copy loses bytes, writes outside its destination, or starts before its dependencies
+ * have completed.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -158,6 +152,7 @@ static unsigned long long sysfs(const char *name, const char *fmt,
 	return value;
 }
 
+/* Catches: the size of a GPU's memory pool is not the size of the GPU's VRAM. */
 static void agents(void)
 {
 	unsigned int i;
@@ -296,7 +291,10 @@ static void there_and_back(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* Copy within VRAM, less than 1 MiB at a time, because ROCr uses SDMA only below this size. */
+/*
+ * Copy within VRAM, less than 1 MiB at a time. For copies within VRAM of 1 MiB or more, ROCr uses a
+ * shader, and this GPU does not execute shaders.
+ */
 static void within(struct gpu *g)
 {
 	unsigned char *a = pool_alloc(g->vram, MIB);
@@ -445,6 +443,10 @@ static void rate(const char *name, const char *way, size_t bytes, double s)
 	       name, way, bytes, bytes / s / 1e9);
 }
 
+/*
+ * Measure copies, and print two lines of JSON for each copy: one by the host's clock, and one by
+ * the time stamps of the SDMA engine.
+ */
 static void bench_copy(const char *way, void *dst, hsa_agent_t to,
 		       const void *src, hsa_agent_t from, size_t bytes)
 {
@@ -509,6 +511,8 @@ static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
 }
 
 /*
+ * Catches: an address maps the wrong memory.
+ *
  * Map two pieces of VRAM at adjacent addresses, and the second piece also at a third address.
  * Export the second piece as a dma-buf, import the dma-buf, and map it at a fourth address.
  */

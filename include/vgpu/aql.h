@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * AQL packets (64 bytes): HSA's packets for user-mode queues, and AMD's vendor
- * packets. Positions in a packet (AQL_*) are dword offsets. AMD_SIGNAL_* are
- * byte offsets in a signal, which is AMD's amd_signal_t.
+ * packets. Positions in a packet are dword offsets.
  *
  * Sources: HSA Platform System Architecture Specification 1.2, sections 2.8 and
  * 2.9; ROCr hsa.h, hsa_ext_amd.h, amd_hsa_signal.h.
@@ -50,7 +49,7 @@
 /* AQL_AMD_PM4_IB: dword offset of the INDIRECT_BUFFER packet in the AQL packet. */
 #define AQL_PM4_IB_PACKET		1
 
-/* Byte offsets in a signal. */
+/* Byte offsets in a signal (amd_signal_t of ROCr's amd_hsa_signal.h). */
 #define AMD_SIGNAL_VALUE		8
 #define AMD_SIGNAL_EVENT_MAILBOX_PTR	16
 #define AMD_SIGNAL_EVENT_ID		24

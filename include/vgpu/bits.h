@@ -2,10 +2,9 @@
 /*
  * Macros for fields of registers.
  *
- * A register is named by its dword offset in BAR 5 (byte offset / 4), a field
- * by the mask REGISTER__FIELD of the bits that the field occupies. The headers
- * in this folder are plain C without dependencies: the device, the guest
- * driver, the tests and the guest programs all include them.
+ * The macro REGISTER is a register's dword offset in BAR 5 (byte offset / 4),
+ * REGISTER__FIELD the mask of a field's bits. Headers in this folder include no
+ * headers, because the device, the driver and user programs share them.
  */
 #ifndef VGPU_BITS_H
 #define VGPU_BITS_H

@@ -48,9 +48,9 @@
 #define GWS_NUM					64
 
 /*
- * First and last doorbell of the MECs in each 4 KiB page of BAR 2. OFFSET is
- * the byte offset of this doorbell in the page. When the guest writes to BAR 2,
- * the device compares only the low 12 bits of the address with OFFSET.
+ * First and last doorbell of the MECs in each 4 KiB page of BAR 2. OFFSET is a
+ * byte offset in the page: the device compares only the low 12 bits of a
+ * doorbell's address with OFFSET.
  */
 #define CP_MEC_DOORBELL_RANGE_LOWER	(GC_BASE + 0x105c)
 #define CP_MEC_DOORBELL_RANGE_UPPER	(GC_BASE + 0x105d)

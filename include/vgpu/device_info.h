@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Registers that no real chip has: information about the device, and event
- * counters. They form a block at the end of BAR 5. A real gfx90a does not use
- * the addresses of this block. The registers are read-only. A read of the low
- * dword of a 64-bit counter latches the high dword: read the low one first.
+ * counters. The registers are read-only. Their block is at the end of BAR 5, at
+ * addresses that a real gfx90a does not use.
  */
 #ifndef VGPU_DEVICE_INFO_H
 #define VGPU_DEVICE_INFO_H
@@ -22,7 +21,8 @@
 
 /*
  * Counter i: number of events since the reset. VGPU_COUNTER(i) is the low
- * dword, VGPU_COUNTER(i) + 1 the high one.
+ * dword, VGPU_COUNTER(i) + 1 the high one. Read the low dword first: this read
+ * latches the high dword.
  */
 #define VGPU_COUNTER(i)			(VGPU_BASE + 0x10 + 2 * (i))
 #define VGPU_CNT_FAULTS_RETRY		0	/* retry faults reported (IH entries made) */

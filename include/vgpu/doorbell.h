@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layout of the doorbells in BAR 2. Names that end with _DWORDS or _DW count
- * dwords, DOORBELL_SLICE_SIZE counts bytes, all others count 64-bit doorbells.
+ * Layout of the doorbells in BAR 2, counted in 64-bit doorbells except as
+ * noted. Page 0 has the kernel's doorbells. Each KFD process has a slice of
+ * DOORBELL_SLICE_SIZE bytes.
  *
  * Sources: Linux amdgpu_doorbell.h (VEGA20 assignment), kfd_doorbell.c,
  * kfd_device_queue_manager.c.
- *
- * Page 0 has the kernel's doorbells. Each KFD process has one slice of 8 KiB.
- * SDMA queue q (0 to 7) of engine n has this index in the slice:
- *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
- * So the doorbells of odd queues are in the second page of the slice, the
- * mirror. A write to a doorbell sets the 64-bit write pointer (in bytes, not
- * wrapped at the ring's end) of the queue whose SDMA_DOORBELL_OFFSET is the
- * byte offset of the doorbell in BAR 2.
  */
 #ifndef VGPU_DOORBELL_H
 #define VGPU_DOORBELL_H
 
 #define DOORBELL_KIQ			0x000
 #define DOORBELL_HIQ			0x001
+/*
+ * SDMA queue q (0 to 7) of engine n has this index in a slice:
+ *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
+ * A write sets the queue's write pointer: 64 bits, in bytes, not wrapped at the
+ * end of the ring.
+ */
 #define DOORBELL_SDMA(n)		(0x100 + 0x0a * (n))
-#define DOORBELL_SDMA_RANGE_DWORDS	20
+#define DOORBELL_SDMA_RANGE_DWORDS	20	/* dwords of an engine's doorbells */
 #define DOORBELL_IH			0x178
 #define DOORBELL_NON_CP_FIRST		0x100
 #define DOORBELL_NON_CP_LAST		0x18f
-#define DOORBELL_MIRROR			0x200
+#define DOORBELL_MIRROR			0x200	/* doorbells of a page */
 #define DOORBELL_SLICE_SIZE		0x2000u	/* bytes per process */
 
 /*

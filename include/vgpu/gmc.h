@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of the two VM hubs (GFX hub in GC 9.4.2, MMHUB 1.7): apertures,
- * contexts, fault registers, invalidation engines.
+ * Registers of the two VM hubs, the GFX hub (GC 9.4.2) and the MM hub
+ * (MMHUB 1.7). Both hubs have the same layout.
  *
  * Sources: Linux asic_reg/gc/gc_9_4_2_offset.h, mmhub/mmhub_1_7_offset.h and
  * the sh_mask files of the same names; gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c.
- *
- * The layout is the same in both hubs: a register is at HUB(hub) + the offset
- * defined here. SDMA engines translate through the MM hub, compute queues
- * through the GFX hub.
  */
 #ifndef VGPU_GMC_H
 #define VGPU_GMC_H
 
-#define VGPU_HUB_GFX			0
-#define VGPU_HUB_MM			1
+#define VGPU_HUB_GFX			0	/* translates for compute queues */
+#define VGPU_HUB_MM			1	/* translates for SDMA engines */
 #define VGPU_NUM_HUBS			2
 #define VGPU_NUM_VMIDS			16
 #define VGPU_NUM_INV_ENGINES		18
@@ -95,8 +91,9 @@
 
 #define VM_CONTEXT_CNTL(v)		(0x040 + (v))
 #define VM_CONTEXT_CNTL__ENABLE_CONTEXT			0x00000001u
+/* Number of levels between the root and the PTB: 2 (PDB1 and PDB0). */
 #define VM_CONTEXT_CNTL__PAGE_TABLE_DEPTH		0x00000006u
-#define VM_CONTEXT_CNTL__PAGE_TABLE_BLOCK_SIZE		0x00000078u
+#define VM_CONTEXT_CNTL__PAGE_TABLE_BLOCK_SIZE		0x00000078u	/* 9, see VGPU_PTE_TF */
 #define VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID	0x00000080u
 #define VM_CONTEXT_CNTL__RETRY_OTHER			0x00000100u
 #define VM_CONTEXT_CNTL__RANGE_INTERRUPT		0x00000200u
@@ -120,10 +117,9 @@
 #define VM_INVALIDATE_ENG_SEM(e)	(0x051 + (e))
 
 /*
- * Invalidation. A write to REQ of engine e invalidates the VMIDs whose bits in
- * PER_VMID are set: translations of the addresses in ADDR_RANGE of that engine
- * are dropped. The write clears the ACK bits of these VMIDs. An ACK bit is set
- * when every access that used an old translation has ended.
+ * A write to REQ of engine e drops the translations of the addresses in
+ * ADDR_RANGE of engine e, for the VMIDs whose bits are set in PER_VMID. The
+ * write also clears the ACK bits of these VMIDs.
  */
 #define VM_INVALIDATE_ENG_REQ(e)	(0x063 + (e))
 #define VM_INVALIDATE_ENG_REQ__PER_VMID			0x0000ffffu
@@ -134,14 +130,18 @@
 #define VM_INVALIDATE_ENG_REQ__L2_PDE2			0x00200000u
 #define VM_INVALIDATE_ENG_REQ__L1_PTES			0x00400000u
 #define VM_INVALIDATE_ENG_REQ__CLEAR_FAULT		0x00800000u
+/*
+ * Bit n is set when every access of VMID n that used a dropped translation has
+ * ended.
+ */
 #define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
- * The range of pages to invalidate, in the format of PCIe ATS. If S is clear,
- * the range is one page, PAGE (VA >> 12). If S is set, the range is 2 << n
- * pages, where n is the number of consecutive ones at the low end of PAGE. The
- * first page of the range is PAGE with the low n + 1 bits cleared. 0xffffffff
- * in LO32 and 0x1f in HI32 select all addresses; drivers usually write these.
+ * The pages to invalidate, in the format of PCIe ATS:
+ * - S clear: one page, PAGE (VA >> 12).
+ * - S set: the aligned range of 2 << n pages that contains PAGE. n is the
+ *   number of consecutive ones at the low end of PAGE.
+ * - 0xffffffff in LO32, 0x1f in HI32: all pages.
  */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* bit 0 of HI32:LO32 */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__PAGE		0x1ffffffffeull

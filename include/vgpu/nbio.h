@@ -59,11 +59,9 @@
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)
 
 /*
- * Each of these registers selects the doorbells that go to one block. OFFSET is
- * the first byte offset in BAR 2 (a multiple of 4), SIZE the number of dwords;
- * with SIZE 0 no doorbell goes to the block. Only the low 12 bits of a
- * doorbell's offset are compared, so each page of BAR 2 has the layout of the
- * first.
+ * Each of these registers selects the doorbells that go to one block. The
+ * selection applies to each 4 KiB page of BAR 2, because only the low 12 bits
+ * of a doorbell's offset are compared.
  */
 #define BIF_SDMA0_DOORBELL_RANGE	(NBIO_BASE + 0x1d0)
 #define BIF_SDMA1_DOORBELL_RANGE	(NBIO_BASE + 0x1d1)
@@ -75,7 +73,9 @@
 #define BIF_SDMA_DOORBELL_RANGE(n)	((n) < 2 ? BIF_SDMA0_DOORBELL_RANGE + (n) : \
 					 (n) < 4 ? BIF_SDMA2_DOORBELL_RANGE + (n) - 2 : \
 					 BIF_SDMA4_DOORBELL_RANGE)
+/* Byte offset of the block's first doorbell in the page. */
 #define BIF_DOORBELL_RANGE__OFFSET	0x00000ffcu
+/* Number of dwords. 0: no doorbell goes to the block. */
 #define BIF_DOORBELL_RANGE__SIZE	0x001f0000u
 
 #endif /* VGPU_NBIO_H */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PM4 packets (type 3) of the compute queues. DWn is dword n of a packet; DW0
- * is the header. The list after the name of a packet ("COPY_DATA: header, ...")
- * gives the packet's contents in order. A 64-bit value or an address takes two
- * dwords, the low one first.
+ * PM4 packets (type 3) of the compute queues. DWn is dword n of a packet.
+ * "COPY_DATA: header, ..." lists the contents of a packet in order. Addresses
+ * and 64-bit values take two dwords, the low one first.
  *
  * Sources: Linux soc15d.h, kfd_pm4_headers_ai.h, gfx_v9_0.c.
  */

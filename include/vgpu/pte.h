@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Page-table entries of gfx90a: 64-bit, little endian.
+ * Page-table entries of gfx90a: 64-bit, little endian. There are four levels of
+ * tables: PDB2 (the root), PDB1, PDB0 and PTB. Each table is one page of 512
+ * entries.
  *
  * Sources: Linux amdgpu_vm.h and gmc_v9_0.c.
- *
- * Addresses have 48 bits, pages 4 KiB. There are four levels of tables, PDB2
- * (the root), PDB1, PDB0 and PTB. Each table is one page of 512 entries.
- *
- * "Translate further" is used. The driver programs block size 9 and depth 2.
- * The depth counts PDB1 and PDB0, but neither the root nor the PTB.
- * Entries of PDB1 have block fragment size 9 (VGPU_PDE_BFS).
- * Entries of PDB0 have the format of a PTE: with TF, such an entry points to a
- * PTB; without TF, it is a leaf of 2 MiB. Leaves in PDB1 (1 GiB) and PDB2
- * (512 GiB) have VGPU_PDE_PTE.
  */
 #ifndef VGPU_PTE_H
 #define VGPU_PTE_H
@@ -29,7 +21,12 @@
 #define VGPU_PTE_ADDR			0x0000fffffffff000ull
 #define VGPU_PTE_PRT			(1ull << 51)
 #define VGPU_PDE_PTE			(1ull << 54)	/* in PDB2, PDB1: the entry is a leaf */
-#define VGPU_PTE_TF			(1ull << 56)	/* in PDB0: the entry points to a PTB */
+/*
+ * "Translate further", which the driver always uses (PAGE_TABLE_BLOCK_SIZE 9).
+ * Entries of PDB0 have the format of a PTE. With TF, such an entry points to a
+ * PTB. Without TF, the entry is a leaf of 2 MiB.
+ */
+#define VGPU_PTE_TF			(1ull << 56)
 #define VGPU_PTE_MTYPE			(3ull << 57)
 #define VGPU_MTYPE_NC			0
 #define VGPU_MTYPE_RW			1
@@ -40,7 +37,7 @@
 #define VGPU_PDE_SYSTEM			(1ull << 1)
 #define VGPU_PDE_COHERENT		(1ull << 2)
 #define VGPU_PDE_ADDR			0x0000ffffffffffc0ull
-#define VGPU_PDE_BFS			(0x1full << 59)
+#define VGPU_PDE_BFS			(0x1full << 59)	/* block fragment size; 9 in PDB1 */
 
 /*
  * An access through an entry with these bits raises a no-retry fault, except in

@@ -4,10 +4,6 @@
  *
  * Sources: Linux asic_reg/sdma0/sdma0_4_2_2_{offset,sh_mask}.h, sdma_v4_0.c,
  * amdgpu_amdkfd_arcturus.c.
- *
- * A register of engine n is at SDMA_ENGINE(n) + offset, a register of its queue
- * q at SDMA_ENGINE(n) + SDMA_QUEUE(q) + offset. Queue 0 is the kernel's (GFX),
- * queue 1 the page queue, and queues 2 to 9 are RLC0 to RLC7, for user queues.
  */
 #ifndef VGPU_SDMA_H
 #define VGPU_SDMA_H
@@ -16,6 +12,7 @@
 #define VGPU_NUM_SDMA			2	/* only engines 0 and 1 have kernel rings */
 #define SDMA_NUM_RLC			8
 
+/* Dword offset in BAR 5 of the first register of engine n. */
 #define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \
 					 0x1e000 + 0x400 * ((n) - 2))
 
@@ -54,14 +51,14 @@
 #define SDMA_CHICKEN_BITS_2		0x04b
 #define SDMA_PHASE2_QUANTUM		0x04f
 
-/* Offset of the first register of queue q in the engine. */
+/* Offset of the first register of queue q from SDMA_ENGINE(n). */
 #define SDMA_QUEUE(q)			(0x080 + 0x58 * (q))
-#define SDMA_QUEUE_GFX			0
+#define SDMA_QUEUE_GFX			0	/* queue of the kernel */
 #define SDMA_QUEUE_PAGE			1
-#define SDMA_QUEUE_RLC(i)		(2 + (i))
+#define SDMA_QUEUE_RLC(i)		(2 + (i))	/* user queues */
 #define SDMA_NUM_QUEUES			(2 + SDMA_NUM_RLC)
 
-/* Registers of a queue. */
+/* Offsets of a queue's registers from SDMA_ENGINE(n) + SDMA_QUEUE(q). */
 #define SDMA_RB_CNTL			0x00
 #define SDMA_RB_CNTL__RB_ENABLE			0x00000001u
 #define SDMA_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords of the ring) */
@@ -116,13 +113,15 @@
 #define VGPU_SDMA_EXC_RING		2
 
 /*
- * The queue's image in memory (MQD), in dwords. The first SDMA_MQD_REGS dwords
- * are registers, in the order of their offsets. The model saves the state of
- * unfinished work to SDMA_MQD_WORK_DWORDS dwords. These dwords are reserved in
- * Linux's struct; their format is the model's own (qemu-device/sdma/mqd.c).
+ * Dword offsets in a queue's image in memory (MQD). The first SDMA_MQD_REGS
+ * dwords hold registers, in the order of their offsets.
  */
 #define SDMA_MQD_REGS			32
 #define SDMA_MQD_DOORBELL_OFFSET	22
+/*
+ * Unfinished work of the queue, in the model's own format
+ * (qemu-device/sdma/mqd.c). These dwords are reserved in Linux's struct.
+ */
 #define SDMA_MQD_WORK			42
 #define SDMA_MQD_WORK_DWORDS		33
 #define SDMA_MQD_DWORDS			(SDMA_MQD_WORK + SDMA_MQD_WORK_DWORDS)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SDMA packets. Dword 0 is the header: opcode 7:0, sub-opcode 15:8; the other
- * bits depend on the packet. The low dword ("lo") of a 64-bit value comes
- * first.
+ * SDMA packets. Dword 0 is the header: opcode in bits 7:0, sub-opcode in 15:8.
+ * The low dword ("lo") of a 64-bit value comes first. A packet that is not
+ * defined here stops the queue (VGPU_SDMA_EXC_PACKET).
  *
- * Sources: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for packets of user
- * queues. A packet that this file does not define stops the queue with
- * VGPU_SDMA_EXC_PACKET.
+ * Sources: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for user queues.
  */
 #ifndef VGPU_SDMA_PACKETS_H
 #define VGPU_SDMA_PACKETS_H
@@ -53,41 +51,28 @@
 #define SDMA_COPY_LINEAR_DW1__COUNT	0x3fffffffu	/* bytes - 1 */
 
 /*
- * COPY_LINEAR_RECT:
+ * COPY_LINEAR_RECT. Sizes and pitches are in elements, and are stored minus 1.
  *
  *   dword 0         header
- *   dwords 1 to 5   source
- *   dwords 6 to 10  destination
+ *   dwords 1, 2     source: address lo, hi
+ *   dword 3         source: x, y of the rectangle's first element
+ *   dword 4         source: z of this element, pitch
+ *   dword 5         source: slice pitch
+ *   dwords 6 to 10  destination, like dwords 1 to 5
  *   dword 11        size of the rectangle: x, y
  *   dword 12        size of the rectangle: z
- *
- * The five dwords of the source, and those of the destination:
- *
- *   first           address lo
- *   second          address hi
- *   third           x, y
- *   fourth          z, pitch
- *   fifth           slice pitch
- *
- * x, y, z of the source and of the destination: first element of the rectangle.
- * Pitches and sizes are stored minus 1. All values except addresses count
- * elements. The slice pitch of a surface has no effect if the rectangle is in
- * slice 0 only: the surface's z is 0, and the stored z of the size is 0.
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
 /* Index, in the packet, of the first dword of the source or destination. */
 #define SDMA_COPY_RECT_SRC_DW		1
 #define SDMA_COPY_RECT_DST_DW		6
-/*
- * Fields in the layout above. SDMA_COPY_RECT_XY: dword "x, y".
- * SDMA_COPY_RECT_Z: dword "z, pitch" or "z". SDMA_COPY_RECT_SLICE: dword "slice
- * pitch".
- */
+/* Fields of dwords 3, 8, 11 (XY), dwords 4, 9, 12 (Z), dwords 5, 10 (SLICE). */
 #define SDMA_COPY_RECT_XY__X		0x00003fffu
 #define SDMA_COPY_RECT_XY__Y		0x3fff0000u
 #define SDMA_COPY_RECT_Z__Z		0x000007ffu
 #define SDMA_COPY_RECT_Z__PITCH		0xffffe000u
+/* Without effect if the rectangle is in slice 0 only. */
 #define SDMA_COPY_RECT_SLICE__PITCH	0x0fffffffu
 
 /* WRITE_LINEAR: header, dst lo/hi, number of data dwords - 1, data. */

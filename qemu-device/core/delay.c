@@ -55,10 +55,9 @@ static int64_t delay_random_ns(VGPUDelays *d)
 }
 
 /*
- * A thread has reached @point: return the delay in ns that is due there, or 0.
- * If x-delay-point selects @point, one call in POINT_PERIOD_NS returns
- * POINT_NS, and the other calls return 0. If x-delay-point does not select
- * @point, the result is a random delay, which is 0 in most cases.
+ * Return the delay in ns of a thread at @point. If x-delay-point selects
+ * @point, one call in POINT_PERIOD_NS returns POINT_NS, and the other calls
+ * return 0. Otherwise the delay is random.
  */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: delays in the threads of the device, to expose ordering bugs in
- * drivers and tests. VGPUDelayPoint lists the points in the code that can be
- * delayed. The delays are compiled only into builds with VGPU_KFD_DELAYS
- * (configs/qemu-delays.flags), where the device has two more properties:
- *
- *   x-delays         seed of random delays at all points; 0 disables them
- *   x-delay-point    name of one point (wake, take, done, irq, ack or window),
- *                    which is delayed by 0.3 s, at most once a second. The
- *                    trace events vgpu_delay and vgpu_delay_end enclose each
- *                    sleep at this point.
- *
- * Delays are in host time and also elapse while the machine is stopped: they
- * model threads that a busy host does not schedule.
+ * drivers and tests. Only builds with VGPU_KFD_DELAYS
+ * (configs/qemu-delays.flags) have the delays, and the properties x-delays and
+ * x-delay-point.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_DELAY_H
 #define HW_MISC_VGPU_KFD_CORE_DELAY_H
@@ -21,6 +12,7 @@
 
 typedef struct VGPUState VGPUState;
 
+/* Points in the code that can be delayed. */
 typedef enum VGPUDelayPoint {
     VGPU_DELAY_WAKE,            /* after a worker wakes up */
     VGPU_DELAY_TAKE,            /* before a worker takes a queue */
@@ -34,10 +26,19 @@ typedef enum VGPUDelayPoint {
 
 #ifdef VGPU_KFD_DELAYS
 
-/* State of a device's delays. Times are in ns of QEMU_CLOCK_REALTIME. */
+/*
+ * State of a device's delays. Times are in ns of QEMU_CLOCK_REALTIME, which
+ * also runs while the machine is stopped: the delays model threads that a busy
+ * host does not schedule.
+ */
 typedef struct VGPUDelays {
-    uint64_t seed;              /* property x-delays */
-    char *point_name;           /* property x-delay-point, or NULL */
+    /* Property x-delays: seed of random delays; 0: no random delays. */
+    uint64_t seed;
+    /*
+     * Property x-delay-point: name of the point to delay by 0.3 s, at most once
+     * a second: wake, take, done, irq, ack or window. NULL: property not set.
+     */
+    char *point_name;
     /*
      * VGPUDelayPoint that x-delay-point names, or -1 if the property is not
      * set.

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tables of registers. Each block of the chip describes its registers
- * in tables of VGPUReg. The functions below find a register by its dword offset
- * in BAR 5, for the register window and for packets that access registers.
- *
- * hw/register.h is not used: it finds a register by a comparison with each
- * register of a block in turn, and each register is an object (a hub has 336).
- * A MemoryRegion for each block would serve only the register window, where
- * accesses have a guest-physical address and hold the BQL. PCIE_DATA2 and
- * packets have only the register's offset in BAR 5, and engines read registers
- * without the BQL.
+ * vgpu-kfd: tables of registers, and access to a register by its dword offset
+ * in BAR 5. QEMU's hw/register.h is not used: its search for a register is
+ * linear. MemoryRegions are not used: engines access registers without the BQL.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -30,10 +23,10 @@ typedef struct VGPUReg {
      */
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
     /*
-     * Called after a write has stored the bits of VGPUReg.mask. @old is the
-     * stored value before the write, or 0 if VGPUReg.mask is 0. @val is the
-     * complete value that the guest wrote. NULL: a write has no side effect.
-     * The caller holds the BQL.
+     * Called under the BQL after a write has stored the bits of VGPUReg.mask.
+     * @old: stored value before the write; 0 if VGPUReg.mask is 0.
+     * @val: complete value that the guest wrote.
+     * NULL: a write has no side effect.
      */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);
@@ -54,8 +47,9 @@ typedef struct VGPUBlock {
     unsigned first;
     const VGPUReg *regs;        /* table of @span registers */
     /*
-     * Return the array of stored values of an instance. NULL: no register of
-     * the block stores a value. In that case each register must have a read().
+     * Return the array of stored values of an instance. Any thread reads the
+     * values, atomically. NULL: no register of the block stores a value. In
+     * that case each register must have a read().
      */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*

@@ -64,10 +64,10 @@ typedef struct VGPUStall {
      */
     bool iommu;
     /*
-     * Time of the next try in ns. For VGPU_WAIT_POLL and VGPU_WAIT_RETRY the
-     * clock is QEMU_CLOCK_VIRTUAL, since the guest can observe these times. For
-     * VGPU_WAIT_DEVICE the clock is QEMU_CLOCK_REALTIME, since another host
-     * thread ends the wait, and host threads advance in host time.
+     * Time of the next try in ns. The clock is QEMU_CLOCK_REALTIME for
+     * VGPU_WAIT_DEVICE, because another host thread ends this wait. For other
+     * waits the clock is QEMU_CLOCK_VIRTUAL, because the guest can observe the
+     * time.
      */
     int64_t until;
 } VGPUStall;

@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: timers on QEMU_CLOCK_VIRTUAL that any thread may set.
- *
- * With icount, timer_mod() queues an empty work item for a vCPU, so that the
- * vCPU computes its next deadline again, and signals the vCPU's condition
- * variable. If the caller of timer_mod() does not hold the BQL, a vCPU that is
- * about to wait can miss the signal. The work item then stays in the queue.
- * While it is there, QEMU counts this vCPU as running, and does not advance the
- * clock. Therefore these timers also schedule a bottom half. It calls
- * qemu_clock_notify(), which queues a work item and signals once more. The vCPU
- * cannot miss this signal, because the bottom half holds the BQL.
- */
+/* vgpu-kfd: timers on QEMU_CLOCK_VIRTUAL that any thread may set. */
 #ifndef HW_MISC_VGPU_KFD_CORE_TIMER_H
 #define HW_MISC_VGPU_KFD_CORE_TIMER_H
 
@@ -19,7 +8,13 @@
 /* Both members are constant from vgpu_timer_init() to vgpu_timer_destroy(). */
 typedef struct VGPUTimer {
     QEMUTimer *timer;
-    QEMUBH *notify_bh;          /* calls qemu_clock_notify(); icount only */
+    /*
+     * Used only with icount, where the clock stands still while a vCPU has a
+     * queued work item. timer_mod() queues such an item and signals the vCPU,
+     * which can miss a signal sent without the BQL. The bottom half signals
+     * again, with the BQL held.
+     */
+    QEMUBH *notify_bh;
 } VGPUTimer;
 
 /**

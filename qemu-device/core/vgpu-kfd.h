@@ -1,49 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the memory side of an AMD gfx90a GPU.
- *
- * docs/hardware.md specifies the device; include/vgpu/ has register names and
- * formats.
+ * vgpu-kfd: the memory side of an AMD gfx90a GPU: see docs/hardware.md.
  *
  * Locks, outermost first, and what each guards:
  *
- *   BQL          register and doorbell access, realize, reset, run state
- *   worker->lock the queues of an SDMA engine, or all compute queues. Register
- *                accesses and the worker's thread use these queues. A thread
- *                holds the lock of at most one worker, except in a chip reset.
- *                A chip reset takes the CP's lock and then those of all engines
- *   s->sdma->share_lock  waits of engines for other engines (sdma/share.c)
- *   s->lock      fault status, retry CAM, invalidations, interrupt rings
- *   s->inject->lock  injections (inject/inject.c)
+ *   BQL               CPU accesses to registers, realize, reset, run state
+ *   worker->lock      queues of a worker (queue/scheduler.h)
+ *   sdma->share_lock  waits of engines for other engines (sdma/share.c)
+ *   s->lock           fault status, retry CAM, invalidations, interrupt rings
+ *   inject->lock      injections (inject/inject.c)
+ *   hive->lock        devices of an XGMI hive (memory/xgmi.c)
  *
- * Each SDMA engine has a thread, and the MECs share one (queue/scheduler.h).
- * These threads never take the BQL, so that a holder of the BQL may wait for
- * them. Bottom halves do the work that needs the BQL: one bottom half sends
- * MSIs, another one calls the IOMMU (queue/iommu-requests.c), and each worker
- * has a bottom half that writes registers (queue/scheduler.c). Engines access
- * no registers of other devices, which would need the BQL, too (memory/phys.c).
- * A thread executes packets with no lock held. Meanwhile worker->current is the
- * queue of the packet, and no other thread accesses VGPUQueue.exec of that
- * queue.
+ * A thread holds the lock of at most one worker. Exception: a chip reset takes
+ * the lock of the CP's worker, and then those of all engines' workers.
  *
- * Registers that only store a value are written under the BQL and read by any
- * thread, with qatomic_read(): see vgpu_hub_reg(). Workers' threads also write
- * some of these registers, without the BQL: see vgpu_hub_set_root().
- *
- * Each client of a hub has a TLB. The client's thread accesses the TLB. Another
- * thread may do so while it holds worker->lock of the client's worker, or while
- * it has paused this worker.
- *
- * - Invalidation of all pages: each VMID of a hub has a counter, the
- *   generation, which the invalidation increments. A TLB entry stores the
- *   generation from before the page walk. The entry is valid only while the
- *   VMID still has this generation.
- * - Invalidation of a range of pages: the range is added to the hub's log. A
- *   client applies new entries of the log to its TLB before it uses
- *   translations again.
- * - Acknowledge: each client has a counter VGPUTlb.access, which is odd while
- *   the client uses translations. An invalidation is acknowledged when each
- *   counter that was odd at the start of the invalidation has changed.
+ * Threads of workers never take the BQL, so a holder of the BQL may wait for
+ * these threads. Bottom halves do the work that needs the BQL.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H

@@ -3,9 +3,6 @@
  * vgpu-kfd: AQL packets of compute queues. The packets of a queue are executed
  * one after the other, so barrier bits need no action. The model has no caches,
  * so fences need no action.
- *
- * q->phase is the progress of the packet at rptr. A dequeue saves the phase, so
- * that the completion signal is decremented only once.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -16,6 +13,10 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
+/*
+ * q->phase, the progress of the packet at rptr. A dequeue saves q->phase, so
+ * that the completion signal is decremented only once.
+ */
 enum {
     AQL_PHASE_WORK,             /* execute the packet and its IB, if any */
     AQL_PHASE_SIGNAL,           /* decrement the completion signal */
@@ -29,9 +30,9 @@ static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
 }
 
 /*
- * Wait until all signals of the packet are 0 or, if @any, until one of the
- * signals is 0. x->done is a mask of the signals that were 0 in an earlier try:
- * a signal in the mask counts as 0 even if its value has changed since.
+ * Wait until all signals of the packet are 0 or, if @any, until one signal is
+ * 0. x->done is a mask of the signals that were 0 in an earlier try, and count
+ * as 0 for the rest of the wait.
  */
 static VGPUStep aql_barrier(VGPUExec *x, bool any)
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: global wave sync (GWS). The chip has 64 GWS resources. The waves of
- * a dispatch use them to wait for each other. The model has no waves, only the
- * allocation of resources. Each VMID has one range of resources. A MAP_PROCESS
- * requests a number of resources for its process. The scheduler allocates these
- * from the mask of SET_RESOURCES. No resource is allocated to two processes.
+ * vgpu-kfd: global wave sync (GWS): resources by which the waves of a dispatch
+ * wait for each other. The model has no waves. It only allocates the resources:
+ * each process with a VMID has a contiguous range.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
@@ -72,10 +70,9 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Return true if any GWS state must be saved. Test hws.gws, too, because the
- * other tests can miss a process with all 64 resources. The process's register
- * in gws_vmid has the reset value (base 0, size 64), and gws_mask may be 0: a
- * process keeps its resources when SET_RESOURCES removes them from gws_mask.
+ * Return true if any GWS state must be saved. A process with all 64 resources
+ * may show only in hws.gws: its register in gws_vmid has the reset value (base
+ * 0, size 64), and a later SET_RESOURCES may have cleared gws_mask.
  */
 static bool gws_needed(void *opaque)
 {

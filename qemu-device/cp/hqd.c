@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: hardware queue descriptors (HQDs) of the MECs: start and dequeue of
- * queues. A dequeue takes effect between two steps of a packet. The read
- * position stays at the start of the unfinished packet, which is executed again
- * when the queue starts. The packet's progress is discarded, except q->phase of
- * an AQL packet.
+ * vgpu-kfd: start and dequeue of the MECs' queues in hardware queue descriptors
+ * (HQDs). A packet that a dequeue interrupts is executed again when the queue
+ * starts. Only q->phase and the position in an indirect buffer are kept.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the hardware scheduler, which executes a run list. The packets of
- * the list assign VMIDs to processes and map their queues. A slice is a part of
- * the list. The queues of a slice are mapped at the same time.
+ * vgpu-kfd: the hardware scheduler, which executes a run list in slices. All
+ * queues of a slice are mapped at the same time.
  *
  *                  queues unmapped          slice complete
  *   RUN_LIST ----> SAVE -----------> MAP -----------> RUN
@@ -10,13 +9,10 @@
  *                   +----------------------------------+
  *                               end of slice
  *
- * A slice is complete in these cases:
- * - A VMID, HQD or other resource that the next packet needs is not free.
- * - No packets are left for another slice: the list ends, or chains back to the
- *   start of this slice. Then the slice has no time limit.
- *
- * The list stays in memory, where the driver may change it. Therefore the
- * scheduler copies the next packet from memory, and executes the copy.
+ * A slice is complete
+ * - when no packets are left for another slice
+ * - when the next packet needs a VMID, HQD or other resource that is not free
+ * - after more than HWS_MAX_CHAINS chained lists.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -250,9 +246,9 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 }
 
 /*
- * Execute the next packet of the list, for the slice that is being built. If a
- * VMID, HQD or other resource that the packet needs is not free, run the slice
- * without the packet. The packet is executed again for the following slice.
+ * Execute the next packet of the list for the slice that is being built. If the
+ * packet needs a VMID, HQD or other resource that is not free, run the slice
+ * without the packet. The next slice then begins with this packet.
  */
 static VGPUStep hws_packet(VGPUCp *cp)
 {
@@ -263,6 +259,7 @@ static VGPUStep hws_packet(VGPUCp *cp)
     bool full = false;
     VGPUStep step;
 
+    /* Execute a copy: the driver may change the packet in memory. */
     step = vgpu_cp_fetch(x, 0, dw, 1);
     if (step != VGPU_STEP_DONE) {
         return step;

@@ -88,12 +88,9 @@ typedef struct CpProcess {
 } CpProcess;
 
 /*
- * The scheduler. For the CP's worker, the run list is one more queue besides
- * those of the HQDs: @queue, with the number CP_NUM_HQDS. The run list stays in
- * memory; @list and @slice are positions in it. A slice is a part of the list
- * for which there are enough VMIDs and HQDs. Only the worker's thread writes
- * this struct, with one exception: another thread that holds w.lock may end the
- * run list (vgpu_cp_hws_end()) if @queue is not the worker's current queue.
+ * The scheduler, which executes a run list in slices: see hws.c. Written by the
+ * CP's thread. Exception: if @queue is not the worker's current queue, any
+ * thread that holds w.lock may end the run list (vgpu_cp_hws_end()).
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -109,21 +106,17 @@ typedef struct CpHws {
      */
     bool whole_list;
     /*
-     * True if a stall of the run list was logged: do not log it again. A run
-     * list stalls if the first packet of a slice gets no free VMID, HQD or
-     * other resource. The slice then maps nothing, so its end frees no
-     * resource. Unless a resource becomes free otherwise, the next slice stalls
-     * at the same packet.
+     * True if a stall of this run list was logged: a stall is logged only once.
+     * A run list stalls if the first packet of a slice gets no free VMID, HQD
+     * or other resource. The slice then maps nothing.
      */
     bool starved;
-    VGPUIndirect list;          /* the run list; list.pos is the next packet */
+    /* The run list, which is in memory. list.pos is the next packet. */
+    VGPUIndirect list;
     /*
-     * Value of @list at the start of this slice. Phase CP_HWS_MAP compares
-     * @list with it:
-     * - If @list has moved, and a chain packet leads back to this position, no
-     *   packets are left for another slice.
-     * - If @list has not moved when the slice starts to run, the run list
-     *   stalls: see @starved.
+     * Copy of @list from the start of this slice. If a chain packet leads back
+     * to this position, no packets are left for another slice. If @list never
+     * changes in the slice, the run list stalls: see @starved.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
@@ -132,8 +125,8 @@ typedef struct CpHws {
     /* Mask of the GWS resources that are allocated to each VMID's process. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * The queue as which the worker executes the scheduler. Before each packet
-     * of the run list, exec.ib[0] is set to a copy of @list. The queue can wait
+     * The scheduler runs as this queue of the worker, number CP_NUM_HQDS. The
+     * queue waits
      * - for the IOMMU's translation of an address
      * - for the end of the slice, if the slice has a time limit
      * - until an SDMA queue that the scheduler unmaps is not in use
@@ -261,11 +254,9 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  */
 
 /*
- * Execute the MAP_QUEUES in @dw. @vmid is the VMID of the queue if the packet
- * is in a run list, and negative if the packet is in a ring. A packet in a run
- * list has no effect if this run list or an earlier one has mapped the queue
- * already. If all HQDs that the packet allows are in use, set *@full to true,
- * else to false.
+ * Execute the MAP_QUEUES in @dw. @vmid is the queue's VMID for a packet in a
+ * run list, and negative for a packet in a ring. A run list does not map the
+ * same queue twice. Set *@full to whether no suitable HQD is free.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
@@ -370,10 +361,10 @@ VGPUStep vgpu_cp_poll_device(VGPUExec *x);
  */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
 /*
- * Access memory at most once. If exec.poll_wptr is set, read wptr and clear
- * exec.poll_wptr. Otherwise, if exec.writeback is set, write rptr back and
- * clear exec.writeback. If the access stalls, keep both flags and return
- * VGPU_STEP_STALL; otherwise return VGPU_STEP_DONE.
+ * Access memory at most once: read wptr if exec.poll_wptr is set, else write
+ * rptr back if exec.writeback is set. Clear that flag and return
+ * VGPU_STEP_DONE. If the access stalls, keep the flag and return
+ * VGPU_STEP_STALL.
  */
 VGPUStep vgpu_cp_sync_pointers(CpQueue *q);
 static inline bool cp_dma_stalls(VGPUDmaResult a)

@@ -170,15 +170,8 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Invalidate the VMIDs that have the packet's PASID, in one hub after the
- * other. Each hub takes four steps, which x->done counts: two writes of the
- * address range, the write of the request, and the wait for the ACK bits of the
- * VMIDs in the request (x->reg_val).
- *
- * After the request, the scheduler may assign another VMID to the process. The
- * wait ignores the new VMID: the request does not set the new VMID's ACK bit,
- * so a wait for this bit might never end. The new VMID needs no request:
- * vgpu_hub_set_root() has invalidated the VMID's old translations at the
- * assignment.
+ * other. x->done counts steps. Each hub takes four steps: two writes of the
+ * address range, the request, and the wait for the request's ACK bits.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {
@@ -212,6 +205,11 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L2_PDE1 |
                 VM_INVALIDATE_ENG_REQ__L2_PDE2 |
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
+        /*
+         * Wait for the VMIDs in the request, x->reg_val. The process may have
+         * got a new VMID since the request, which does not set the ACK bit of
+         * the new VMID. vgpu_hub_set_root() has invalidated the new VMID.
+         */
         default:
             vgpu_reg_engine_read(
                 cp->s, hub + VM_INVALIDATE_ENG_ACK(KIQ_INV_ENGINE), &ack);

@@ -134,12 +134,12 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
 /*
  * Callback after a write to an HQD register without side effects. The CP's
  * thread reads the register before its next step, so the write need not wake
- * the thread. If no HQD is selected, the write went to cp->nowhere: clear the
- * value, because cp->nowhere must read as 0.
+ * the thread.
  */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
 {
+    /* Without an HQD, the write went to nowhere[], which must read as 0. */
     if (!grbm_selected_queue(s->cp)) {
         s->cp->nowhere[off] = 0;
     }
@@ -323,10 +323,9 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
 };
 
 /*
- * Return the queue whose doorbell is at @offset, or NULL. If two HQDs have the
- * doorbell, prefer the active one: a dequeue by register leaves the doorbell of
- * the old HQD enabled, and the queue may have been mapped to another HQD since
- * then. The caller holds cp->w.lock.
+ * Return the queue with the doorbell at @offset, or NULL. Prefer an active
+ * queue: a dequeue by register leaves the doorbell enabled in the old HQD, and
+ * another HQD may have the queue now. The caller holds cp->w.lock.
  */
 static CpQueue *hqd_of_doorbell(VGPUCp *cp, uint32_t offset)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of compute queues. If a packet is in execution at the
- * save, it is executed again after the load, as after a dequeue: an AQL packet
- * from the start of its phase (q->phase), any other packet from its start. The
- * rest of the packet's progress is not saved, nor is the time of the next try.
+ * vgpu-kfd: saved state of the compute queues and of the scheduler (HWS). The
+ * progress of a packet in execution is not saved, except q->phase. After the
+ * load, an AQL packet starts again at this phase, any other packet at its
+ * start.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"

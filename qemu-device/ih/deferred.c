@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: interrupt entries whose ring is behind an IOMMU. The function that
- * pushes an entry holds s->lock and may run without the BQL, so it cannot call
- * the IOMMU (memory/iommu.c). The entry is queued here, without a timestamp,
- * until a bottom half has obtained the translation.
+ * vgpu-kfd: queue of interrupt entries for rings behind an IOMMU.
+ * vgpu_ih_push() holds s->lock and may run without the BQL, so it cannot call
+ * the IOMMU. A bottom half obtains the translation, adds timestamps, and writes
+ * the entries to the rings.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -12,12 +12,14 @@
 
 /*
  * Maximum number of deferred entries. Further entries are dropped. All rings
- * together have space for fewer entries than this maximum. So if the maximum is
- * reached, a larger list would be of little use: at least one ring would
- * overflow if the device wrote all deferred entries at once.
+ * together have space for fewer entries than this maximum, so a longer list
+ * would only lead to an overflow of a ring.
  */
 #define DEFERRED_MAX    (32 * KiB)
-/* Maximum number of entries that one call of vgpu_ih_flush() pushes. */
+/*
+ * Maximum number of entries that a call of vgpu_ih_flush() with @all false
+ * pushes, so that the call does not block the main loop for long.
+ */
 #define DEFERRED_BATCH  256u
 
 void vgpu_ih_drop_deferred(VGPUState *s)
@@ -52,11 +54,8 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 
 /*
  * Push at most *@left queued entries, and subtract their number from *@left.
- * A queued entry stays in the list until its push has completed. The push may
- * cause another entry: the announcement of ring 1 or 2 in ring 0. Because the
- * list is not empty, the announcement is queued at the end of the list. Return
- * false if an IOMMU translation is missing: s->ih->iotlb then has the request
- * for this translation.
+ * Return false if an IOMMU translation is missing: s->ih->iotlb then has the
+ * request for this translation. The caller holds s->lock.
  */
 static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {
@@ -68,6 +67,11 @@ static bool ih_push_deferred(VGPUState *s, unsigned *left)
             s->ih->full = false;
             return false;
         }
+        /*
+         * Remove the entry only after the push, which may announce ring 1 or 2
+         * in ring 0. While the list is not empty, the announcement is queued at
+         * the end of the list.
+         */
         QSIMPLEQ_REMOVE_HEAD(&s->ih->deferred, next);
         s->ih->num_deferred--;
         g_free(d);

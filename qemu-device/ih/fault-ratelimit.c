@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: rate limit of the interrupt entries of retry faults while the CAM
- * is off. After a retry fault, the queue tries the access again every
- * VGPU_RETRY_INTERVAL_NS. Without a limit, each try would push an entry, and a
- * slow driver could not process all entries. Therefore the interval between the
- * entries of a page doubles with each entry, up to a maximum.
+ * vgpu-kfd: rate limit of retry faults while the CAM is off. A queue retries
+ * every VGPU_RETRY_INTERVAL_NS. An interrupt entry for each retry could
+ * overload the driver. Therefore the interval between the entries for a page
+ * doubles, up to RATELIMIT_MAX_NS.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

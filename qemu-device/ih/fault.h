@@ -35,9 +35,8 @@ void vgpu_cam_destroy(VGPUState *s);
  * @span: translation that ended in the fault
  * @quiet: true: push no interrupt entry
  *
- * The function sets fault status and fault address. Unless @quiet is set, it
- * pushes an interrupt entry if the interrupt bit of the fault's class is set in
- * VM_CONTEXT_CNTL, or if the class has no such bit.
+ * The function sets fault status and fault address, and pushes an interrupt
+ * entry unless VM_CONTEXT_CNTL has a clear interrupt bit for the fault's class.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -50,23 +49,12 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: The caller sets the members hub, vmid, va, write and invs for the
- *         access. The caller also sets member serial: to 0 at the first stall
- *         of an access, and at a later stall to the value from the stall
- *         before. (With it, an access is counted as merged only once.)
- *         The function sets member why, member cam for VGPU_WAIT_CAM, and
- *         member until for VGPU_WAIT_RETRY. It sets member serial to the serial
- *         number of the page's last reported fault, or to 0 if the interrupt is
- *         disabled or no CAM slot is free.
+ * @stall: in: hub, vmid, va, write, invs, and serial (0 at the first stall of
+ *         the access, then the last value); out: reason of the wait, and serial
  *
- * If VM_L2_PROTECTION_FAULT_CNTL2.ENABLE_RETRY_INTERRUPT is 0, the function
- * pushes no interrupt entry. Otherwise:
- * - If the CAM is on, and the page has no CAM slot, the page gets a free slot,
- *   and the function pushes an entry. If no slot is free, no entry is pushed.
- * - If the CAM is on, and the page has a CAM slot already, the function pushes
- *   an entry only if the slot's resend time (VGPUCamSlot.due) is reached.
- * - If the CAM is off, the function pushes an entry only if the page's rate
- *   limit allows one.
+ * If ENABLE_RETRY_INTERRUPT is set, an interrupt entry is pushed
+ * - with the CAM on: when the page gets a CAM slot, and at VGPUCamSlot.due
+ * - with the CAM off: when the page's rate limit allows an entry.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -90,26 +78,22 @@ void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
  * @stall: stall for a retry fault
  *
  * Context: any thread. Takes s->lock.
- * Return: true if the access has to wait; false if the access is to be tried
- * again for one of these reasons:
+ * Return: true if the access has to wait; false in these cases:
  * - The VMID was invalidated.
- * - For VGPU_WAIT_CAM: the driver has acknowledged the CAM slot or disabled the
- *   CAM, or the slot's interrupt entry is to be sent again.
- * - For VGPU_WAIT_CAM_FREE: a CAM slot is free, or the CAM is off.
+ * - VGPU_WAIT_CAM: the slot was freed, or its interrupt entry is due again.
+ * - VGPU_WAIT_CAM_FREE: a CAM slot is free, or the CAM is off.
  */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 
 /**
- * vgpu_fault_report_spurious: for an injection, push the interrupt entry of a
- * fault that no access caused
+ * vgpu_fault_report_spurious: report an injected fault, which no access caused
  * @s: device
  * @hub: VGPU_HUB_*
  * @vmid: VMID
  * @va: GPU address
  * @write: true: the entry reports a write; false: a read
- * @retry: the fault is a retry fault. If the CAM is on, the entry has the
- *         page's CAM slot. If the page has no slot, the page gets a free slot.
- *         If no slot is free, nothing is pushed.
+ * @retry: true: retry fault. With the CAM on, a page without a CAM slot gets a
+ *         free slot. If no slot is free, the fault is not reported.
  *
  * Context: any thread. Takes s->lock.
  */

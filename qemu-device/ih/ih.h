@@ -61,10 +61,10 @@ void vgpu_ih_reset(VGPUState *s);
  * @s: device
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
- * @ring: value of the entry's RING field. This value does not select the ring:
- *        IH_CLIENT_CFG_DATA of @client selects the ring that gets the entry.
+ * @ring: value of the entry's RING field. IH_CLIENT_CFG_DATA of @client, not
+ *        @ring, selects the ring that gets the entry.
  * @vmid: VMID
- * @mm_hub: true: @vmid is a VMID of the MM hub; false: of the GFX hub
+ * @mm_hub: hub of @vmid: true: MM hub; false: GFX hub
  * @data: source data, four dwords
  *
  * Context: any thread, s->lock held.
@@ -120,16 +120,13 @@ void vgpu_ih_resume(VGPUState *s);
 void vgpu_ih_cancel(VGPUState *s);
 
 /**
- * vgpu_ih_flush: get the IOMMU translations that queued entries wait for, and
- * push the entries
+ * vgpu_ih_flush: push the entries that wait for an IOMMU translation
  * @s: device
- * @all: true: push all entries; false: push at most DEFERRED_BATCH entries, so
- *       that the main loop is not blocked for long, and schedule the bottom
- *       half if entries are left
+ * @all: true: push all entries; false: push at most DEFERRED_BATCH entries, and
+ *       schedule the bottom half for the rest
  *
  * Context: BQL held, no lock of the device.
- * Return: true, or false if the device was unplugged meanwhile: see
- * vgpu_iommu_request().
+ * Return: true; false if the device was unplugged in vgpu_iommu_request().
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 

@@ -194,10 +194,8 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
                        uint64_t page);
 /*
  * Fill in @stall: the access at @site waits until the driver acknowledges
- * @slot. A call at or after VGPUCamSlot.due also pushes the slot's interrupt
- * entry again. (At that time, a timer wakes the queue. The queue tries the
- * access again, and calls this function if the access faults again.) The caller
- * holds s->lock.
+ * @slot. At or after VGPUCamSlot.due, also push the slot's interrupt entry
+ * again. The caller holds s->lock.
  */
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
@@ -221,9 +219,8 @@ extern const VMStateDescription vmstate_vgpu_cam_times;
 
 /*
  * Apply the rate limit of @page to a retry fault at time @now (ns,
- * QEMU_CLOCK_VIRTUAL). Used while the CAM is off. If the caller is to push an
- * entry, return true and leave *@serial unchanged. Otherwise return false and
- * set *@serial to the serial number in the last entry for the page. The caller
+ * QEMU_CLOCK_VIRTUAL). Return true if the caller is to push an entry. Otherwise
+ * set *@serial to the serial number in the last entry for @page. The caller
  * holds s->lock.
  */
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the retry CAM. A page with a retry fault has a slot in the CAM from
- * the report until the driver acknowledges the slot. The report pushes an
- * interrupt entry. Until the acknowledge, further faults on the page are
- * merged: they push no entry. If the acknowledge takes long, the report's entry
- * may have been lost. Therefore the device sends this entry again.
+ * vgpu-kfd: the retry CAM. The first retry fault on a page takes a slot, and
+ * pushes an interrupt entry. Further faults on the page push no entry until the
+ * driver acknowledges the slot.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -19,9 +17,9 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
- * RESEND_NS is the first interval between two sends of an interrupt entry, and
- * RESEND_MAX_NS is the longest. A stopped guest cannot acknowledge, so the
- * intervals are in QEMU_CLOCK_VIRTUAL, which stops with the guest.
+ * Shortest and longest interval after which an interrupt entry, which may have
+ * been lost, is sent again. The intervals are in QEMU_CLOCK_VIRTUAL, because a
+ * stopped guest cannot acknowledge.
  */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)
@@ -82,9 +80,8 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
 
 /*
  * For each slot with an expired @due, wake the queues that wait for the slot.
- * When a woken queue tries its access again, vgpu_cam_wait() sends the slot's
- * interrupt entry again. If no queue waits for the slot, the entry is not sent
- * again.
+ * If the access of a woken queue faults again, vgpu_cam_wait() sends the slot's
+ * interrupt entry again. If no queue waits, no entry is sent.
  */
 static void cam_timer_expired(void *opaque)
 {

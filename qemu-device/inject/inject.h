@@ -3,15 +3,9 @@
  * vgpu-kfd: fault injection.
  *
  * An occasion is an event at which an injection may take effect, such as a page
- * walk that reads an entry. At an occasion the device calls
- * vgpu_inject_armed(), which is one atomic read. If the result is true, the
- * device describes the occasion as a VGPUSite and calls vgpu_inject_fires().
- * Each injection has a random number generator and draws one number for each
- * occasion that its filter matches, so that the same seed and the same
- * occasions give the same choices. In docs/hardware.md, "an injection takes an
- * occasion" means that the injection takes effect at the occasion.
+ * walk that reads an entry.
  *
- * Code that implements the effect of each kind:
+ * Kinds of injection, and the code that implements their effects:
  *
  *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), called by
  *     gart-corrupt, gart-lost,             memory/page-walk.c
@@ -46,10 +40,9 @@
 #define VGPU_SITE_ANY   (-2)
 
 /*
- * A site: the VMID, queue and address at which an occasion arises. (An occasion
- * is an event at which an injection may take effect.) vgpu_inject_fires()
- * compares the site with the filters of injections. Members @hub, @vmid,
- * @engine and @queue are VGPU_SITE_NONE if they do not apply.
+ * A site: the VMID, queue and address of an occasion, which is an event at
+ * which an injection may take effect. vgpu_inject_fires() compares the site
+ * with filters. @hub, @vmid, @engine and @queue may be VGPU_SITE_NONE.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
@@ -98,7 +91,11 @@ typedef struct VGPUInjectArgs {
     VgpuInjectKind kind;
     VGPUFilter filter;
     uint64_t arg;               /* parameter of @kind, 0 if none */
-    uint64_t seed;              /* initial value of VGPUInjection.random */
+    /*
+     * Initial value of VGPUInjection.random. Each occasion that matches @filter
+     * draws one number: the same seed and occasions give the same choices.
+     */
+    uint64_t seed;
     uint64_t skip;              /* number of matching occasions to skip first */
     /*
      * Maximum number of occasions at which the injection takes effect; 0 means
@@ -111,7 +108,10 @@ typedef struct VGPUInjectArgs {
     uint64_t threshold;
 } VGPUInjectArgs;
 
-/* Kinds that vgpu_inject_pte() handles. */
+/*
+ * Kinds that vgpu_inject_pte() handles: pte-* apply in VMIDs 1 to 15, and
+ * gart-* in VMID 0.
+ */
 #define VGPU_INJECT_PTES \
     (1u << VGPU_INJECT_KIND_PTE_CORRUPT | 1u << VGPU_INJECT_KIND_PTE_LOST | \
      1u << VGPU_INJECT_KIND_PTE_LATE | 1u << VGPU_INJECT_KIND_GART_CORRUPT | \
@@ -161,6 +161,8 @@ void vgpu_inject_destroy(VGPUState *s);
  * @s: device
  * @kinds: mask of kinds, 1 << VgpuInjectKind
  *
+ * Call this function, which is fast, before vgpu_inject_fires().
+ *
  * Context: any thread.
  * Return: true if vgpu_inject_fires() may return true for one of @kinds.
  */
@@ -201,13 +203,12 @@ static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 }
 
 /**
- * vgpu_inject_pte: apply injections to the read of a page-table entry: kinds
- * pte-* in VMIDs 1 to 15, kinds gart-* in VMID 0
+ * vgpu_inject_pte: apply injections to the read of a page-table entry
  * @s: device
  * @site: client, VMID and GPU address of the walk
- * @where: VGPUTargetKind of the memory that holds the entry
- * @addr: address of the entry in that memory, a multiple of 8
- * @entry: value in memory
+ * @where: VGPUTargetKind of @addr
+ * @addr: address of the entry, a multiple of 8
+ * @entry: value of the entry in memory
  * @leaf: true if @entry ends the walk
  *
  * Context: any thread.
@@ -245,27 +246,20 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return:
- * - 0 if an injection takes effect at the first byte: this byte is poisoned.
- * - @len if no byte is poisoned.
- * - Otherwise the number of bytes at the start that are not poisoned. An
- *   injection may poison the byte after them: to read this byte, call the
- *   function again, with this byte as the first one.
+ * Return: number of bytes at the start that are not poisoned. If the number is
+ * from 1 to @len - 1, an injection may poison the next byte: call again for
+ * that byte.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
 
 /**
- * vgpu_inject_each: decide for each injection of a kind whether the injection
- * takes effect
+ * vgpu_inject_each: apply all injections of a kind to an event that concerns
+ * the whole device, such as a reset
  * @s: device
  * @kind: kind of injection
- * @effect: called with the injector's lock held for each injection that takes
- *          effect. @f is the filter of the injection, and @random a random
- *          number.
- *
- * Call vgpu_inject_each() for an event that concerns the whole device, such as
- * a reset. The event is one occasion for each injection of @kind.
+ * @effect: called, with the injector's lock held, for each injection that takes
+ *          effect; @f is the injection's filter, @random a random number
  *
  * Context: any thread, with any locks except the injector's.
  */
@@ -314,9 +308,8 @@ uint32_t vgpu_inject_id(const VGPUInjection *i);
 /**
  * vgpu_inject_now: let an injection take effect during the command vgpu-inject
  * @s: device
- * @i: injection that the command has added. The kind must be immediate
- *     (vgpu_inject_is_immediate()), the threshold 1 << 32 (probability 1), and
- *     the skip 0. So only args.count limits the effects.
+ * @i: injection of an immediate kind (vgpu_inject_is_immediate()), with
+ *     probability 1 and skip 0
  * @site: site for the trace; not compared with the filter
  * @hit: filled in if the injection took effect
  *

@@ -44,13 +44,9 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 }
 
 /*
- * The caller has changed a mapping. Accesses in progress may still use the old
- * mapping. This function waits for these accesses: as soon as the caller
- * releases the BQL, the guest or another device may reuse the memory behind the
- * old mapping. The wait ends, since workers never take the BQL and a step
- * accesses 2 MiB at most. synchronize_rcu() cannot replace the wait:
- * vCPUs wait for the BQL inside of RCU critical sections, and the caller may be
- * in an RCU critical section itself.
+ * Wait for accesses in progress, which may use a mapping that has changed. Do
+ * not use synchronize_rcu(), which could deadlock: vCPUs wait for the BQL in
+ * RCU critical sections, and the caller may be in such a section.
  */
 void vgpu_clients_drain(VGPUState *s)
 {
@@ -69,6 +65,7 @@ void vgpu_clients_drain(VGPUState *s)
          * for, and drain() would delay the client's time slice.
          */
         if (c && (qatomic_load_acquire(&c->tlb->access) & 1)) {
+            /* The wait ends, since workers never take the BQL. */
             c->ops->drain(c);
         }
     }

@@ -24,12 +24,9 @@ typedef struct VGPUTlb VGPUTlb;
 /* Operations that wake the thread of a client, or wait for the thread. */
 typedef struct VGPUClientOps {
     /*
-     * Wake these queues that stalled on a retry fault in a VMID of mask @vmids:
-     * - all queues that wait without a CAM slot
-     * - if @slot is -1: all queues that wait with a CAM slot
-     * - if @slot is not negative: queues that wait with CAM slot @slot, unless
-     *   vgpu_fault_pending() returns true. In that case, the queue has
-     *   meanwhile stalled on a newer fault, which uses the same slot.
+     * Wake queues that stalled on a retry fault in a VMID of mask @vmids:
+     * - queues that wait without a CAM slot
+     * - queues that wait with CAM slot @slot, or with any slot if @slot is -1
      * The caller holds no lock of the device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
@@ -151,29 +148,26 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * @len: bytes, at least 1
  * @type: kind of access
  * @span: set to one of these results:
- *        - the longest span at @va of at most @len bytes
+ *        - the longest span at @va, at most @len bytes
  *        - a fault, which is not reported yet
- *        - kind VGPU_TARGET_WAIT if the IOMMU's translation is missing
+ *        - kind VGPU_TARGET_WAIT: the IOMMU's translation is missing
  *
- * The caller releases the span with vgpu_phys_unmap().
+ * The caller releases @span with vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
 
 /**
- * vgpu_gpuvm_map_default: map the memory to which an access with a no-retry
- * fault is redirected
+ * vgpu_gpuvm_map_default: redirect an access that had a no-retry fault
  * @c: client
  * @vmid: VMID
  * @va: GPU address
  * @len: bytes, at least 1
- * @span: In: the fault. Out: a span of at most @len bytes, or kind
- *        VGPU_TARGET_WAIT if the IOMMU's translation of the default page is
- *        missing
+ * @span: in: the fault; out: at most @len bytes, or kind VGPU_TARGET_WAIT if
+ *        the IOMMU's translation is missing
  *
- * The span is in the default page if the access is a read, a default page
- * exists, and the registers redirect faults of this class to the default page.
- * Otherwise the span reads zeros and drops writes.
+ * A read gets the default page if the page exists and the registers select it.
+ * Otherwise a read gets zeros. A write is dropped.
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);

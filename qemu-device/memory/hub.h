@@ -123,8 +123,8 @@ void vgpu_invalidate_complete(VGPUState *s);
 uint32_t vgpu_fault_interrupt_bit(uint16_t fault);
 
 /**
- * vgpu_hub_latch_fault: set fault status and fault address in a hub's registers
- * @c: client whose access faulted; its hub's registers are set
+ * vgpu_hub_latch_fault: set fault status and address in the hub of a client
+ * @c: client whose access faulted
  * @vmid: VMID
  * @va: GPU address of the fault
  * @span: translation that ended in the no-retry fault

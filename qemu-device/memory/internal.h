@@ -252,11 +252,10 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
 
 /*
- * Apply injections to a request to invalidation engine @eng. On entry, *@vmids
- * is the mask of VMIDs in the request. On return, *@vmids is the mask of VMIDs
- * that the caller is to invalidate now. A timer invalidates the other VMIDs
- * later. Return the mask of VMIDs that are never to be acknowledged. The caller
- * holds s->lock.
+ * Apply injections to a request to invalidation engine @eng for the VMIDs in
+ * *@vmids. Remove from *@vmids the VMIDs that a timer is to invalidate later.
+ * Return the mask of VMIDs that are never to be acknowledged. The caller holds
+ * s->lock.
  */
 uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
                                 uint32_t *vmids);
@@ -273,10 +272,9 @@ void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
                                        hwaddr addr, bool write);
 /*
- * Wait until all accesses of clients of @s, and all writes of interrupt
- * entries, that began before this call have completed. Called after a change of
- * the bus's memory map or of an IOMMU translation. The caller holds the BQL and
- * no lock of the device.
+ * Wait for all accesses of clients, and all writes of interrupt entries, that
+ * are in progress: each may use an old mapping of the bus. The caller holds the
+ * BQL and no lock of the device.
  */
 void vgpu_bus_quiesce(VGPUState *s);
 
@@ -305,11 +303,9 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * Apply injections of kind xgmi-down to the link to one node: the node that has
- * the byte at offset site.va of the hive's VRAM. If this node is the device
- * itself, do nothing. For an access to VRAM, pass the offset of the access. A
- * read of VGPU_XGMI_LINKS calls this function for each node, with the offset of
- * the node's first byte. Any thread.
+ * Apply injections of kind xgmi-down to the link to the node that has the byte
+ * at offset @site.va of the hive's VRAM. If this node is the device itself, do
+ * nothing. Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

@@ -1,35 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an IOMMU between the device and the bus. The IOMMU's translate
- * callback needs the BQL, because the IOMMU reports faults by MSI, and because
- * its tables may be in registers of other devices. Workers never take the BQL.
- * So an access without a cached translation stalls (VGPU_WAIT_IOMMU) and stores
- * a request in the queue's VGPUIotlb. A bottom half (queue/iommu-requests.c)
- * calls the IOMMU, and then the worker repeats the access. Interrupt entries
- * are deferred in the same way (ih/deferred.c).
- *
- * A reply is the translation of one range of addresses for one queue. At the
- * end of a time slice on the worker, the queue drops its replies, unless the
- * time slice ends with a new request. In this case, the queue keeps the earlier
- * replies: one access may need several translations, and all of them are needed
- * again when the access is repeated. A reply becomes stale earlier in these
- * cases:
- * - The IOMMU notifies an unmapping.
- * - The memory map of the bus changes.
- * - The VMID of the access that made the request is invalidated in its hub.
- * - REPLY_NS of virtual time have passed since the reply.
- *
- * A driver unmaps a page in three steps: it clears the page-table entry,
- * invalidates the VMID, and removes the mapping from the IOMMU. Requests and
- * replies from before the invalidation must not be used after the invalidation:
- * - When an old request reaches the IOMMU, the mapping may have been removed.
- *   The IOMMU would then report a fault although the driver is correct.
- * - An old reply could be used for the page that is mapped next at this bus
- *   address. Notifiers do not always prevent this: amd-iommu accepts a notifier
- *   but does not notify unmappings.
- * Invalidations of other VMIDs make no reply stale: a correct driver keeps a
- * page mapped in the IOMMU as long as the VMID of the access translates to the
- * page.
+ * vgpu-kfd: an IOMMU between the device and the bus. Workers never take the
+ * BQL, and so cannot call the IOMMU. An access without a cached reply stalls
+ * until a bottom half (queue/iommu-requests.c) has called the IOMMU. Then the
+ * worker repeats the access.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -46,6 +20,10 @@
 #include "hw/misc/vgpu-kfd/memory/iommu.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
+/*
+ * Virtual time after which a reply is stale. This limits the use of a removed
+ * mapping if the IOMMU does not notify unmappings.
+ */
 #define REPLY_NS        (100 * SCALE_MS)
 
 /* A notifier that an IOMMU calls when the IOMMU unmaps memory. */
@@ -105,6 +83,10 @@ bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
     bool here;
 
     object_ref(OBJECT(s));
+    /*
+     * The translation needs the BQL: the IOMMU may report a fault by MSI, or
+     * read tables in registers of other devices.
+     */
     WITH_RCU_READ_LOCK_GUARD() {
         t = address_space_get_iotlb_entry(as, addr, write,
                                           MEMTXATTRS_UNSPECIFIED);

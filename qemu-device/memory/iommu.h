@@ -26,8 +26,17 @@ typedef struct VGPUIotlb VGPUIotlb;
  */
 typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
-    uint32_t invs;              /* value of VGPUHub.invs[vmid] of @hub */
+    /*
+     * Value of VGPUHub.invs[vmid] of @hub. A driver invalidates @vmid before it
+     * removes a page from the IOMMU. After that, an old request would cause an
+     * IOMMU fault, and an old reply could lead to the removed page.
+     */
+    uint32_t invs;
     uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
+    /*
+     * VMID of the access. Invalidations of other VMIDs do not matter: a page
+     * stays in the IOMMU as long as @vmid translates to the page.
+     */
     uint8_t vmid;
 } VGPUIommuStamp;
 
@@ -51,10 +60,10 @@ typedef struct VGPUIommuReply {
 
 /*
  * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
- * the last request for a translation. While a worker executes the queue, only
- * the worker's thread accesses the queue's IOTLB. While the queue waits, the
- * worker's lock guards the queue's IOTLB. The interrupt handler's IOTLB is
- * guarded by s->lock.
+ * the last request for a translation. Who may access the IOTLB:
+ * - of a queue that a worker executes: only the worker's thread
+ * - of a waiting queue: a holder of the worker's lock
+ * - of the interrupt handler: a holder of s->lock
  */
 struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */
@@ -68,6 +77,10 @@ struct VGPUIotlb {
      * request. The stamp shows later whether the request is stale.
      */
     VGPUIommuStamp stamp;
+    /*
+     * A queue drops all replies at the end of a time slice, unless the time
+     * slice ends with a new request: the repeated access may need the replies.
+     */
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
@@ -78,13 +91,8 @@ struct VGPUIotlb {
  * @hub: hub of the access, or VGPU_NUM_HUBS for an access by bus address
  * @vmid: VMID of the access
  *
- * Call this function before vgpu_client_begin(), which drops invalidated
- * translations from the TLB. In the opposite order, an invalidation could come
- * between the two calls:
- * - The access could use an old translation of the TLB, and request the IOMMU's
- *   translation of an old bus address.
- * - The counters of the request would already include the invalidation, so
- *   vgpu_iommu_is_current() would accept the request and its reply.
+ * Call this function before vgpu_client_begin(): see dma_begin() in
+ * queue/dma.c.
  *
  * Context: the caller may access @iotlb: see VGPUIotlb.
  */
@@ -119,11 +127,9 @@ void vgpu_iommu_schedule(VGPUState *s);
  * @write: the access is a write
  * @r: set to the reply, except stamp and until
  *
- * The IOMMU may call code of any device.
- *
  * Context: BQL held, no lock of the device.
- * Return: true; false if the code that the IOMMU called has unplugged this
- * device, so that @s is freed unless the caller holds a reference.
+ * Return: true; false if code that the IOMMU called has unplugged this device.
+ * Then @s is freed unless the caller holds a reference.
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);

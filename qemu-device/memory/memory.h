@@ -94,8 +94,8 @@ void vgpu_invalidate_inject_reset(VGPUState *s);
  * MC_VM_FB_LOCATION_TOP
  * @s: device
  *
- * MC_VM_FB_LOCATION_TOP is set to the end of the hive's VRAM. If the device is
- * in no hive, the register is set to the end of the device's VRAM.
+ * MC_VM_FB_LOCATION_TOP becomes the end of the hive's VRAM or, without a hive,
+ * of the device's VRAM.
  *
  * Context: the caller holds BQL, s->lock and the workers of all clients.
  */

@@ -65,10 +65,10 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 }
 
 /*
- * With a hive, *@addr is an address in the hive's VRAM. If all @len bytes at
- * *@addr are in this device's VRAM, set *@addr to the offset in VRAM and return
- * VGPU_TARGET_VRAM. Otherwise return VGPU_TARGET_PEER. Without a hive, *@addr
- * is already the offset in VRAM: return VGPU_TARGET_VRAM.
+ * With a hive, *@addr is an address in the hive's VRAM. Return VGPU_TARGET_PEER
+ * if the @len bytes at *@addr are not all in this device's VRAM. In all other
+ * cases, set *@addr to the offset in this device's VRAM and return
+ * VGPU_TARGET_VRAM.
  */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
@@ -80,16 +80,15 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                     len > s->vram_size - off)) {
         return VGPU_TARGET_PEER;
     }
+    /* Without a hive, vram_base is 0: *@addr is the offset already. */
     *addr = off;
     return VGPU_TARGET_VRAM;
 }
 
 /*
- * Set *@kind to the kind of memory that @entry points to, and convert *@addr,
- * the address in @entry, to an address in that kind of memory. Before the call,
- * *@addr is a bus address, or an offset in VRAM plus FB_OFFSET. The caller
- * accesses @len bytes. Return false if *@addr is below VRAM, that is, less than
- * FB_OFFSET. phys.c detects addresses above VRAM.
+ * Set *@kind to the kind of memory that @entry points to. Convert *@addr, the
+ * address in @entry, to an address in this memory. The caller accesses @len
+ * bytes. Return false if *@addr is below VRAM; phys.c detects addresses above.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -133,9 +132,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 
 /*
  * Set *@entry to entry number @index of the table that directory entry @pde
- * points to. @level is the level of that table, and @va the address that the
- * walk translates. Return VGPU_PHYS_OK, or the reason why the entry could not
- * be read.
+ * points to. @level is the level of the table. The walk translates @va. Return
+ * VGPU_PHYS_OK, or why the entry could not be read.
  */
 static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
                                 unsigned level, uint64_t pde, uint64_t index,
@@ -272,10 +270,10 @@ static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 }
 
 /*
- * @leaf is the leaf of @entry, which is entry @index of the flat table @table.
- * Read all entries in the cache line of @entry, if @table is in VRAM. If these
- * entries map contiguous bus addresses with the same flags, extend @leaf to the
- * pages of the whole line, so that the pages need only one TLB entry.
+ * @entry is entry @index of the flat table @table. If @table is in VRAM, and
+ * the entries in the cache line of @entry map contiguous bus addresses with the
+ * same flags, extend @leaf to the pages of all these entries. This saves TLB
+ * entries.
  */
 static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
                                uint64_t entry, VGPULeaf *leaf)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: physical memory. VRAM is the host memory that BAR 0 shows. Bus
- * addresses are looked up in the device's bus address space. If an IOMMU
- * translates the address, the device requests the translation from the IOMMU
- * (iommu.c). A bus address must lead to RAM: registers of other devices cannot
- * be accessed, since that needs the BQL.
+ * vgpu-kfd: physical memory: VRAM, and bus addresses, which an IOMMU may
+ * translate (iommu.c). A bus address must lead to RAM: registers of other
+ * devices cannot be accessed, since that needs the BQL.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -72,15 +70,8 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 
 /*
  * Add @w to s->memory->windows and return true. If the memory map of the bus
- * has changed since @w was opened, return false and do not add @w. The caller
- * holds the RCU read lock.
- *
- * After each change, bus_commit() drops all windows, under window_lock:
- * - If this thread sees a change, bus_commit() may already have dropped the
- *   windows for this change. It would not drop @w any more, and @w would keep
- *   references to devices until the next change or the reuse of the element.
- * - If this thread does not see a change yet, bus_commit() drops the windows
- *   later, including @w.
+ * has changed since @w was opened, return false: bus_commit() may have run
+ * already, and would not drop @w. The caller holds the RCU read lock.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -161,10 +152,10 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Map @span through a VGPUWindow that contains @addr, an address in @as. Return
- * false if @addr is not in RAM, or if @span is for a write and the RAM is not
- * writable. Set *@iommu to whether an IOMMU translates @addr. On success the
- * RCU read lock stays held until vgpu_phys_unmap().
+ * Map @span to @addr in @as. Return false if @addr is not in RAM, or if @span
+ * is for a write and the RAM is not writable. Set *@iommu to whether an IOMMU
+ * translates @addr. On success, the RCU read lock stays held until
+ * vgpu_phys_unmap().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -227,12 +218,9 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 }
 
 /*
- * Called when the memory map of the bus may have changed. The usual cause is a
- * register write of the guest: bus mastering, a BAR, or a bridge's window. Drop
- * all windows and wait until no access uses one. RCU alone is not enough,
- * because RCU only keeps the RAM allocated: as soon as the register write
- * completes, the guest may use the RAM for something else. The caller holds the
- * BQL. Workers never take the BQL, so the wait ends.
+ * The memory map of the bus may have changed: drop all windows, and wait until
+ * no access uses a window. RCU keeps the RAM allocated, but the guest could
+ * reuse the RAM during the access. The caller holds the BQL.
  */
 static void bus_commit(MemoryListener *listener)
 {

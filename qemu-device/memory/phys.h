@@ -20,14 +20,13 @@ typedef enum VGPUPhys {
 /**
  * vgpu_phys_map: map host memory
  * @s: device
- * @iotlb: IOTLB of the caller; may be NULL if the kind is not VGPU_TARGET_BUS
+ * @iotlb: IOTLB of the caller; may be NULL unless the kind is VGPU_TARGET_BUS
  * @span: in: kind (below VGPU_TARGET_RETRY), addr, len and write; out: host,
- *        and len shortened so that the bytes are contiguous in host memory
+ *        and len, shortened to the bytes contiguous in host memory
  *
- * Context: any thread. For VGPU_TARGET_BUS the function takes the RCU read
- * lock, and vgpu_phys_unmap() releases it.
- * Return: VGPU_PHYS_OK; VGPU_PHYS_NONE if there is no memory; VGPU_PHYS_WAIT if
- * the IOMMU's translation is missing: a request is then in @iotlb.
+ * Context: any thread. After success with kind VGPU_TARGET_BUS, the RCU read
+ * lock is held until vgpu_phys_unmap().
+ * Return: VGPU_PHYS_*. After VGPU_PHYS_WAIT, @iotlb has the request.
  */
 VGPUPhys vgpu_phys_map(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span);
 

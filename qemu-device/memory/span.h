@@ -31,11 +31,9 @@ typedef enum VGPUAccessType {
 } VGPUAccessType;
 
 /*
- * The result of the translation of a GPU address: a range of memory that is
- * contiguous in the host, a fault, or VGPU_TARGET_WAIT. @kind shows which of
- * these. The memory is valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the
- * thread that called vgpu_gpuvm_map(). For a fault or VGPU_TARGET_WAIT,
- * vgpu_phys_unmap() does nothing.
+ * Result of the translation of a GPU address: contiguous memory in the host, a
+ * fault, or VGPU_TARGET_WAIT. Only the thread that called vgpu_gpuvm_map() may
+ * use the memory, until vgpu_phys_unmap().
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the TLB of a client. The client's thread accesses the TLB. Another
- * thread may access the TLB only while that thread has paused the client's
- * worker or holds the worker.
- *
- * An invalidation of all pages of a VMID changes the generation of the VMID
- * (VGPUHub.gen). A TLB entry of an older generation is not used any more. An
- * invalidation of a range is added to the hub's log (VGPUHub.ranges), and
- * vgpu_tlb_apply_invalidations() drops the TLB entries in the range.
+ * vgpu-kfd: the TLB of a client. An invalidation of all pages of a VMID changes
+ * VGPUHub.gen, so that older TLB entries are not used. An invalidation of a
+ * range is logged in VGPUHub.ranges, for vgpu_tlb_apply_invalidations().
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -24,10 +19,8 @@ void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
     unsigned w;
 
     /*
-     * Use an empty entry or an entry that has this key. The caller has walked
-     * the tables because vgpu_tlb_find() found no entry with this key and
-     * generation @gen. So an entry that has this key is of an older generation,
-     * and stale.
+     * Use an empty entry, or an entry with this key. An entry with this key
+     * is stale: vgpu_tlb_find() has found none that also has generation @gen.
      */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {

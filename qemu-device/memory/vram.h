@@ -26,10 +26,10 @@ bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
  * vgpu_vram_init: allocate VRAM, or use the memory backend of property memdev
  * @s: device; if memdev is set, vram_size is set to the size of memdev
  * @errp: set if the size is not allowed, memdev is in use or not writable, or
- *        no memory can be allocated
+ *        there is no memory
  *
  * Context: BQL held.
- * Return: true on success; false with @errp set on an error.
+ * Return: true; false with @errp set on an error.
  */
 bool vgpu_vram_init(VGPUState *s, Error **errp);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: XGMI. The VRAM of all devices of a hive (hive.c) is one range of
- * addresses, both in the FB aperture and for addresses in page-table entries.
- * In this range, the VRAM of node n begins at n * segment, where segment is the
- * size of one device's VRAM.
+ * vgpu-kfd: XGMI. The VRAM of all devices of a hive (hive.c) is one address
+ * range, in the FB aperture and in page-table entries. In this range, the VRAM
+ * of node n begins at n * (VRAM size of one device).
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"

@@ -11,16 +11,15 @@
 typedef struct VGPUState VGPUState;
 
 /**
- * vgpu_xgmi_join: join the hive that property "hive" links to
- * @s: device. If property "hive" is not set, the device joins no hive.
- *     VGPU_NODE_AUTO in s->node is replaced by the lowest free node number.
- * @errp: set if property "node" is out of range, is taken, or is set without a
- *        hive; if the hive is full; or if the hive's devices have a different
- *        size of VRAM
+ * vgpu_xgmi_join: join the hive of property "hive", if the property is set
+ * @s: device; VGPU_NODE_AUTO in s->node is replaced by the lowest free number
+ * @errp: set in these cases:
+ *        - property "node" is out of range, taken, or set without a hive
+ *        - the hive is full
+ *        - the hive's devices have a different size of VRAM
  *
  * Context: BQL held.
- * Return: true on success, also if the device has no hive; false with @errp set
- * on an error.
+ * Return: true, also without a hive; false with @errp set on an error.
  */
 bool vgpu_xgmi_join(VGPUState *s, Error **errp);
 

@@ -10,11 +10,11 @@ typedef struct VGPUState VGPUState;
  * @s: device
  * @errp: set if the device is removed already, or migration cannot be blocked
  *
- * The removal cannot be undone; only device_del is possible after it. On return
- * no engine executes a step, and no peer accesses VRAM.
+ * The device stays absent until device_del. On return no engine executes a
+ * step, and no peer accesses VRAM.
  *
  * Context: BQL held.
- * Return: true on success; false with @errp set on an error.
+ * Return: true; false with @errp set on an error.
  */
 bool vgpu_surprise_remove(VGPUState *s, Error **errp);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: reset of the chip. The chip is reset when the machine or the bus is
- * reset, at a function-level reset, and when the driver requests a reset
- * through the PSP's mailbox (psp/psp.c). SDMA_F32_CNTL.RESET, which resets one
- * SDMA engine, is in sdma/regs.c.
+ * vgpu-kfd: reset of the chip. Causes: a reset of the machine or the bus, a
+ * function-level reset, a request to the PSP (psp/psp.c), and a failed load of
+ * saved state. The reset of a single SDMA engine is in sdma/regs.c.
  */
 #include "qemu/osdep.h"
 #include "vgpu/device_info.h"
@@ -19,14 +18,9 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold the workers of the CP and of all SDMA engines during the whole reset.
- * Otherwise the CP's thread could map an SDMA queue to an engine that is
- * already reset.
- *
- * Hold the CP's worker first. vgpu_cp_hold() waits until the CP's thread has
- * ended its step, and that step may need the lock of an SDMA engine. If
- * vgpu_sdma_hold() had taken the engines' locks before, both threads would wait
- * for ever.
+ * Hold all workers, so that the CP maps no SDMA queue to an engine that is
+ * already reset. Hold the CP first, because vgpu_cp_hold() waits for a step of
+ * the CP that may need the lock of an SDMA engine.
  */
 static void hold_workers(VGPUState *s)
 {

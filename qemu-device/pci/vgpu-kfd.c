@@ -2,19 +2,8 @@
 /*
  * vgpu-kfd: the PCI device. It models an AMD gfx90a (MI200) GPU without the
  * shaders: VRAM, page tables, SDMA engines, compute queues and interrupts.
- *
- * Specification: docs/hardware.md of the vgpu-kfd project.
- *
- *   -device vgpu-kfd,vram=1G
- *
- * Properties:
- *   vram                 size of VRAM: a power of two, 64 MiB to 64 GiB
- *   memdev               memory backend for VRAM, instead of vram
- *   visible-vram         size of BAR 0: a power of two; default: all of VRAM
- *   hive                 id of an -object vgpu-hive: the XGMI hive
- *   node                 number in the hive; default: the lowest free one
- *   vram-lost-on-reset   VRAM is zeroed at a reset; default: off, VRAM is kept
- *   poll-ns              time that an idle SDMA thread spins before it sleeps
+ * docs/hardware.md of the vgpu-kfd project specifies the device and its
+ * properties.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -45,8 +34,8 @@
 
 #define PCIE_CAP        0x80
 /*
- * Default of poll-ns, which is longer than a guest under TCG takes between two
- * packets. Medians of vgpu-bench on two CPUs for several values of poll-ns:
+ * Default of poll-ns, longer than a guest under TCG takes between two packets.
+ * Medians of vgpu-bench on two CPUs:
  *
  *   poll-ns              0      25 us    50 us    100 us
  *   sdma-first-byte     17 us   14 us   1.7 us    1.3 us
@@ -62,12 +51,7 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
     vgpu_vram_bar_reset(s);
 }
 
-/*
- * The guest writes @val to the configuration space. If the write requests a
- * function-level reset, pcie_cap_flr_write_config() resets the device. If the
- * write disables bus mastering, the memory map of the bus changes. QEMU then
- * calls bus_commit(), which waits for accesses in progress.
- */
+/* The guest writes @val to the configuration space. */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)
 {
@@ -76,8 +60,13 @@ static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
     if (s->removed) {
         return;
     }
+    /*
+     * If this write disables bus mastering, QEMU calls bus_commit()
+     * (memory/phys.c), which waits for accesses in progress.
+     */
     pci_default_write_config(pci, addr, val, len);
     vgpu_vram_bar_config_written(s, addr, len);
+    /* Reset the device if the write requests a function-level reset. */
     pcie_cap_flr_write_config(pci, addr, val, len);
 }
 

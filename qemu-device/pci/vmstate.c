@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state. Each part of the device defines its
- * VMStateDescriptions in its own files. The fields here are in the order of the
- * stream; a part may have several descriptions at different positions of the
- * stream.
- *
- * At save and load the machine is stopped. vgpu_sdma_pause() and
- * vgpu_cp_pause() have paused the engines, so no engine executes a step. VRAM
- * is a RAM block, which QEMU migrates.
- *
- * The stream is not trusted. A value that is used as an index, a count or a
- * kind is checked. A register is not checked if a guest can write any value to
- * the register: the device handles all these values. If a load fails, for
- * whatever reason, the chip is reset.
+ * vgpu-kfd: saved state. The stream is not trusted: a load checks each value
+ * that is used as an index, a count or a kind. A register to which a guest can
+ * write any value is not checked, because the device handles all values.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_device.h"
@@ -29,6 +19,10 @@
 #include "hw/misc/vgpu-kfd/pci/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
+/*
+ * At save and at load, the machine is stopped and the engines are paused: no
+ * engine executes a step.
+ */
 static int vgpu_pre_save(void *opaque)
 {
     VGPUState *s = opaque;
@@ -75,6 +69,7 @@ static const VMStateDescription vmstate_counter_latch = {
     },
 };
 
+/* The fields are in the order of the stream. QEMU migrates VRAM separately. */
 static const VMStateDescription vmstate_vgpu_chip = {
     .name = "vgpu-kfd/chip",
     .version_id = 1,

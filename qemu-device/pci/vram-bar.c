@@ -66,10 +66,9 @@ void vgpu_vram_bar_init(VGPUState *s)
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
     /*
-     * At a load, do not compare the BAR's address with the saved address. QEMU
-     * would compare the address bits that are read-only in this BAR. Some of
-     * these bits are writable in a smaller BAR. If the saved BAR is smaller,
-     * the guest may have set these bits, and the load would fail.
+     * A load must not compare the BAR's address bits. If the saved BAR is
+     * smaller, the guest may have set bits that are read-only in this BAR, and
+     * QEMU would refuse the saved state.
      */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {

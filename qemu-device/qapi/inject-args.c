@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: arguments of the QMP command vgpu-inject. vgpu_inject_parse()
- * checks the arguments. Arguments that exist only for certain kinds of
- * injection are converted:
- * - Arguments that select queues, VMIDs or addresses become a VGPUFilter. The
- *   code in inject/ uses the filter to decide to which events of the device the
- *   injection applies.
- * - A parameter of the effect, such as a delay, becomes VGPUInjectArgs.arg.
- *   Exception: inject-qmp-cmds.c reads the parameters of kind fault-spurious
- *   from the command's arguments.
+ * checks and converts the arguments. Arguments that select queues, VMIDs or
+ * addresses become a VGPUFilter. A parameter of the effect, such as a delay,
+ * becomes VGPUInjectArgs.arg.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -86,11 +81,9 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
 }
 
 /*
- * Set the range of addresses in the filter. The first address is the deprecated
- * member "start" of the command if w->has_start is set, otherwise range.first.
- * The length is always range.length. Without a length, the range has no end.
- * Return false with @errp set if both w->has_start and range.has are set, or if
- * the length is 0.
+ * Set the range of addresses in @f. The range begins at w->start (deprecated)
+ * or at range.first. Without a length, the range has no end. Return false with
+ * @errp set if both starts are given, or if the length is 0.
  */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)
@@ -190,6 +183,10 @@ static bool parse_fault_delay(VGPUInjectArgs *a, const VgpuInjection *w,
     return parse_fault(&a->filter, w, qapi_VgpuInjectFaultDelay_base(d), errp);
 }
 
+/*
+ * Members "write" and "retry" of @s are not converted: inject-qmp-cmds.c reads
+ * them.
+ */
 static bool parse_spurious(VGPUFilter *f, const VgpuInjection *w,
                            const VgpuInjectSpurious *s, Error **errp)
 {

@@ -19,7 +19,7 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind);
  * @s: device
  * @w: arguments
  * @args: set to the checked arguments
- * @errp: set if a member is out of range or contradicts other members
+ * @errp: set if an argument is out of range or contradicts another argument
  *
  * Context: BQL held.
  * Return: true if the arguments are valid; false with @errp set otherwise.

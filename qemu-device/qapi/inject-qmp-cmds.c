@@ -53,10 +53,9 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Let injection @i take effect once, as part of the command vgpu-inject. @w has
- * the arguments of the command, and @a what vgpu_inject_parse() made of them.
- * Some arguments are only in @w. If @i has already taken effect a->count times,
- * return false without another effect.
+ * Let injection @i take effect once. @w has all arguments of vgpu-inject. @a,
+ * from vgpu_inject_parse(), lacks some of them. If @i has already taken effect
+ * a->count times, return false without another effect.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)

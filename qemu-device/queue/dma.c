@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: memory accesses of queues by GPU address.
- *
- * The functions also handle faults. A retry fault stalls the queue: the access
- * has had no effect, and the queue repeats the access later. (Only a copy may
- * have done a part of its bytes: see vgpu_dma_copy().) A no-retry fault is
- * reported, and the access is redirected: a read gets bytes of the default page
- * or zeros, and a write is dropped.
+ * vgpu-kfd: memory accesses of queues by GPU address. A retry fault stalls the
+ * queue, which repeats the access later. A no-retry fault is reported, and the
+ * access is redirected: see vgpu_gpuvm_map_default().
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -35,15 +31,20 @@ static void dma_begin(VGPUView *v)
 {
     v->client->queue = v->queue;
     v->client->iotlb = &v->iotlb;
+    /*
+     * Record the counters before vgpu_client_begin() drops invalidated
+     * translations. Otherwise an invalidation between the two calls would be
+     * counted although the access uses an old translation, and
+     * vgpu_iommu_is_current() would accept the request.
+     */
     vgpu_iommu_begin(v->client->s, &v->iotlb, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);
 }
 
 /*
- * If the first byte of @span is poisoned, return true and shorten @span to this
- * byte. Otherwise return false, and shorten @span to end before the next byte
- * that an injection may poison. The call for the span that begins with that
- * byte then decides whether the byte is poisoned.
+ * If the first byte of @span is poisoned, shorten @span to this byte and return
+ * true. Otherwise shorten @span to end before the next byte that may be
+ * poisoned, and return false. A later call checks that byte.
  */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
@@ -90,11 +91,9 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Resolve a fault in @span, the result of the translation of @va. A retry fault
- * stalls the access. A no-retry fault is reported, and the access is redirected
- * by dma_redirect(). If the result is VGPU_DMA_OK or VGPU_DMA_FAULT, @span is
- * mapped on return. @invs is the value of dma_invalidations() before the
- * translation.
+ * Handle a fault in @span, the result of the translation of @va. Unless the
+ * access stalls, @span is mapped on return; if writes are dropped, span->host
+ * is NULL. @invs is the value of dma_invalidations() before the translation.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)
@@ -160,11 +159,11 @@ static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Return true if one atomic access of the host can cover the first @size bytes
- * of @span. Such an access is not possible in these cases:
- * - The span has no host address, because writes are dropped.
- * - The span is too short, because a region of RAM on the bus ends there.
- * - The host address is no multiple of @size.
+ * Return true if the host can access the first @size bytes of @span in one
+ * atomic access. This is not possible if:
+ * - writes are dropped: @span has no host address
+ * - a region of RAM on the bus ends early: @span is too short
+ * - the host address is not aligned
  */
 static bool span_fits(const VGPUSpan *span, unsigned size)
 {
@@ -305,10 +304,9 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /*
-         * If a region of RAM on the bus ends in the middle of the first
-         * page-table entry, the span ends there, too. One atomic access of the
-         * host cannot write this entry, so skip the entry but count it as done:
-         * otherwise the packet would make no progress.
+         * A region of RAM on the bus may end within the first entry. The host
+         * cannot write this entry atomically. Skip the entry, but count it as
+         * done: otherwise the packet would make no progress.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: memory accesses of queues by GPU address, with reports of faults.
- *
- * The client's thread calls these functions with no lock held. A function
- * returns VGPU_DMA_FAULT if a no-retry fault redirected the access or a part of
- * the access: a read got bytes of the default page or zeros, and a write was
- * dropped. A function returns VGPU_DMA_STALL if the caller has to repeat the
- * access when the wait in view->stall has ended.
+ * The client's thread calls these functions with no lock held.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_DMA_H
 #define HW_MISC_VGPU_KFD_QUEUE_DMA_H
@@ -41,7 +36,11 @@ typedef enum VGPUDmaResult {
      * the default page or zeros, writes were dropped.
      */
     VGPU_DMA_FAULT,
-    VGPU_DMA_STALL,             /* not complete; view->stall has the reason */
+    /*
+     * Not complete: repeat the access after the wait in VGPUView.stall. Only
+     * vgpu_dma_copy() may have written a part of the bytes.
+     */
+    VGPU_DMA_STALL,
 } VGPUDmaResult;
 
 /**
@@ -52,9 +51,7 @@ typedef enum VGPUDmaResult {
  * @len: bytes
  * @done: set to the number of bytes copied, also if the access stalls
  *
- * Return: VGPU_DMA_STALL if the access stalls. Otherwise all @len bytes are
- * done: VGPU_DMA_OK, or VGPU_DMA_FAULT if some of the bytes were redirected
- * because of a no-retry fault.
+ * Return: see VGPUDmaResult. Unless the access stalls, all bytes are done.
  */
 VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
@@ -64,32 +61,28 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
  * @v: view of the queue
  * @dst: GPU address
  * @data: dword that is repeated, in little-endian byte order
- * @phase: the fill begins at @dst with byte number @phase % 4 of @data
+ * @phase: byte number @phase % 4 of @data goes to @dst
  * @len: bytes
  * @done: unless the access stalls, set to the number of bytes filled, at least
- *        1
+ *        1. Call again for the rest.
  *
- * If @done is less than @len, the caller has to call again for the rest.
- *
- * Return: see the first comment of this file.
+ * Return: see VGPUDmaResult.
  */
 VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
 
 /**
- * vgpu_dma_write_ptes: write at least one and up to @n page-table entries
+ * vgpu_dma_write_ptes: write page-table entries, each atomically
  * @v: view of the queue
  * @dst: GPU address, a multiple of 8
  * @flags: flags of all entries
  * @first: address in the first entry
- * @incr: difference between the addresses in neighbouring entries
+ * @incr: added to the address for each further entry
  * @n: number of entries
- * @done: unless the access stalls, set to the number of entries written, at
- *        least 1
+ * @done: unless the access stalls, set to the number of entries that are done,
+ *        at least 1. Call again for the rest.
  *
- * Entry i is @flags | (@first + i * @incr). Each entry is written atomically.
- *
- * Return: see the first comment of this file.
+ * Return: see VGPUDmaResult.
  */
 VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst, uint64_t flags,
                                   uint64_t first, uint64_t incr, uint64_t n,
@@ -102,7 +95,7 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst, uint64_t flags,
  * @buf: buffer; its contents are undefined after a stall
  * @len: bytes
  *
- * Return: see the first comment of this file.
+ * Return: see VGPUDmaResult.
  */
 VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
 
@@ -113,7 +106,7 @@ VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
  * @buf: value in little-endian byte order
  * @len: 4 or 8
  *
- * Return: see the first comment of this file.
+ * Return: see VGPUDmaResult.
  */
 VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va, const void *buf,
                              unsigned len);
@@ -134,9 +127,9 @@ typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
  * @fn: computes the new value; may be called more than once
  * @src: argument of @fn
  * @cmp: argument of @fn
- * @old: set to the old value; 0 if there is no memory or the access stalls
+ * @old: set to the old value; 0 if the access stalls or is dropped
  *
- * Return: see the first comment of this file.
+ * Return: see VGPUDmaResult.
  */
 VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
                               VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
@@ -148,7 +141,7 @@ VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
  * @va: GPU address, a multiple of 8
  * @n: addend
  *
- * Return: see the first comment of this file.
+ * Return: see VGPUDmaResult.
  */
 VGPUDmaResult vgpu_dma_add64(VGPUView *v, uint64_t va, uint64_t n);
 

@@ -14,10 +14,9 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * Return true if queue @n of @w has a request for the IOMMU. If the request is
- * stale (see vgpu_iommu_is_current()), or the queue may not run, drop the
- * request and return false: the queue repeats the access when the queue runs.
- * The caller holds w->lock.
+ * Return true if queue @n of @w has a request that the IOMMU is to serve. Drop
+ * a stale request (see vgpu_iommu_is_current()) and the request of a queue that
+ * may not run: the queue repeats the access later. The caller holds w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {

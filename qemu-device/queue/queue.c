@@ -193,10 +193,9 @@ static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
 }
 
 /*
- * Count a try of the packet. Return true if the packet has to sleep at least
- * POLL_INTERVAL_NS before its next try. The first @eager tries may be closer
- * together, so that a short wait ends soon. Later tries at that rate would load
- * a host CPU.
+ * Count a try of the packet. Return false for the first @eager tries, so that a
+ * short wait ends soon. Then return true: the packet must sleep at least
+ * POLL_INTERVAL_NS before the next try, to spare the host CPU.
  */
 static bool exec_count_try(VGPUExec *x, unsigned eager)
 {

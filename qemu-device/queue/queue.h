@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: a queue that executes packets: its pointers, the position in the
- * ring and in indirect buffers, the progress of the packet, and the time slice
- * in which a worker (queue/scheduler.h) executes packets. Each engine
- * implements its packets and registers as VGPUQueueOps.
+ * vgpu-kfd: a queue of packets. A worker (queue/scheduler.h) executes the
+ * packets in time slices. Each engine implements its packets and registers as
+ * VGPUQueueOps.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_QUEUE_H
 #define HW_MISC_VGPU_KFD_QUEUE_QUEUE_H
@@ -236,12 +235,11 @@ uint64_t vgpu_exec_address(const VGPUExec *x, uint64_t at, uint64_t *left);
 /**
  * vgpu_exec_fetch: fetch dwords of the packet
  * @x: work of the queue; mem.vmid is the VMID of the packet
- * @at: first dword, counted from the start of the packet
- * @dw: buffer; set to the dwords in the host's byte order
+ * @at: index of the first dword in the packet
+ * @dw: set to the dwords in the host's byte order; undefined after an error
  * @n: number of dwords; @at + @n is at most vgpu_exec_available()
  *
- * Return: as vgpu_dma_read(). If the result is not VGPU_DMA_OK, the contents of
- * @dw are undefined.
+ * Return: as vgpu_dma_read().
  */
 VGPUDmaResult vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw,
                               unsigned n);
@@ -264,16 +262,13 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 
 /**
- * vgpu_exec_poll: let a packet wait before it polls a value again
+ * vgpu_exec_poll: let a packet wait before it polls a value of the guest again
  * @x: work of the queue
- * @eager: number of tries for which the interval is @ns. After these the
- *         interval is at least 1 ms of QEMU_CLOCK_VIRTUAL.
- * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: the queue's next time slice
+ * @eager: number of tries with interval @ns. Later intervals are at least 1 ms.
+ * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: until the next time slice
  *
- * This function is for values that the guest changes.
- *
- * Return: VGPU_STEP_AGAIN if the next try is in the queue's next time slice,
- * else VGPU_STEP_STALL.
+ * Return: VGPU_STEP_AGAIN to try again in the next time slice, else
+ * VGPU_STEP_STALL.
  */
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 
@@ -295,9 +290,8 @@ VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
  *
- * The main loop adds 1 to x->done, then writes the register, and only then lets
- * the queue continue. So the packet finds x->done increased if the register has
- * been written.
+ * When the queue continues, x->done is 1 higher if the register has been
+ * written, and unchanged otherwise.
  *
  * Return: VGPU_STEP_STALL.
  */

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: threads that serve queues round-robin, and the choice of the next
- * queue.
- *
- * Times that the guest can see (retry interval, POLL_REGMEM, LOOP_TIMER, time
- * slices) are on QEMU_CLOCK_VIRTUAL, which stops with the machine. This clock
- * may jump (icount, qtest), so a thread cannot compute how long it has to
- * sleep. Instead, a timer in the main loop wakes the thread. Waits for other
- * host threads are on QEMU_CLOCK_REALTIME, the clock of get_clock().
+ * queue. Times that the guest can see are on QEMU_CLOCK_VIRTUAL, which stops
+ * with the machine. Waits for other host threads are on QEMU_CLOCK_REALTIME.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -99,16 +94,9 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /*
-     * The event that ends the wait may have occurred already: wptr has moved,
-     * or the driver has handled the fault. The queue must not wait then: the
-     * event did not wake the queue, because q->wait was not set, and will not
-     * occur again. If the event occurs after the test below, the event's
-     * handler finds q->wait set: the handler needs w->lock, which the worker's
-     * thread holds from the test until q->wait is set.
-     *
-     * The other waits need no test. If a wait ends at a time, the worker's
-     * thread itself compares the times. If a wait is for the main loop, the
-     * main loop gets the request only after q->wait is set, see below.
+     * Do not wait for an event that has already occurred (wptr has moved, or
+     * the driver has handled the fault): the event will not occur again. No
+     * event is missed, because w->lock is held until q->wait is set.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
@@ -117,6 +105,10 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     case VGPU_WAIT_WPTR:
         lasts = !wptr_moved;
         break;
+    /*
+     * These waits need no test. The worker's thread compares the times, and the
+     * main loop gets its requests only after q->wait is set below.
+     */
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
     case VGPU_WAIT_IOMMU:
@@ -194,11 +186,9 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 }
 
 /*
- * Return true if the thread is to spin before it sleeps. A spin that finds no
- * work takes a host CPU from other threads, perhaps from the vCPU that is about
- * to kick. So after a spin that found no work, the thread skips a number of
- * spins and sleeps instead. This number doubles, up to a limit, with each
- * further consecutive spin that finds no work.
+ * Return true if the thread is to spin before it sleeps. Skip some spins after
+ * a spin that found no work (SPIN_SKIP_LOG2_MAX): spins take a host CPU from
+ * other threads, perhaps from the vCPU that is about to kick.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -267,6 +257,10 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
 {
     VGPUWorkerThread *t = w->thread;
 
+    /*
+     * The thread cannot compute how long to sleep, because QEMU_CLOCK_VIRTUAL
+     * may jump (icount, qtest). So a timer in the main loop wakes the thread.
+     */
     if (next->virtual < t->armed) {
         t->armed = next->virtual;
         vgpu_timer_anticipate(&t->timer, next->virtual);
@@ -387,10 +381,8 @@ const VGPUClientOps vgpu_worker_client_ops = {
 
 /*
  * Return true if the main loop is to write a register for queue @n now. If the
- * queue waits for such a write but may not run, drop the queue's request. The
- * guest may already have read that the engine is stopped, and a stopped engine
- * must not change registers. The queue repeats the request when the queue runs
- * again. The caller holds w->lock.
+ * queue may not run, drop the request: a stopped engine must not change
+ * registers. The queue repeats the request later. The caller holds w->lock.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -408,18 +400,9 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
 }
 
 /*
- * Write the registers for queues that wait in VGPU_WAIT_REG.
- *
- * While w->lock is dropped, the register write itself or the CP's thread may
- * unmap the queue. Another queue may then be mapped to the same HQD and wait
- * for its own register write, which is not done yet. Each wait has its own
- * VGPUStall.number. So the function ends the wait only if this number is the
- * same as before the write.
- *
- * For the same reason, exec->done is increased before the write: after the
- * write, the HQD's exec may belong to another queue. exec->done is not saved in
- * the MQD of a compute queue. So if a compute queue is unmapped during the
- * write, the queue repeats the write when it is mapped again.
+ * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
+ * dropped for a register write, a compute queue may be unmapped, and another
+ * queue may be mapped to the same HQD. @q and @x then belong to the new queue.
  */
 static void worker_reg_bh(void *opaque)
 {
@@ -438,6 +421,11 @@ static void worker_reg_bh(void *opaque)
                 reg = x->reg;
                 val = x->reg_val;
                 number = x->mem.stall.number;
+                /*
+                 * Increase x->done before the write, while @x belongs to this
+                 * queue. The MQD of a compute queue does not contain x->done: a
+                 * queue that is unmapped during the write repeats the write.
+                 */
                 x->done++;
                 w->writing = q;
                 w->ops->trace_reg(w, n, reg, val);
@@ -446,6 +434,11 @@ static void worker_reg_bh(void *opaque)
         if (!due) {
             continue;
         }
+        /*
+         * During this write, another queue may be mapped to the HQD of @q, and
+         * may request a write of its own. Its wait has another number, and must
+         * not end below.
+         */
         vgpu_reg_write(w->s, reg, val);
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             w->writing = NULL;

@@ -17,19 +17,10 @@
  * 2. The queue is next.
  * 3. The time slice ends.
  * 4. The queue stalls.
- * 5. The event for which the queue waits occurs, such as: wptr moves, a time is
- *    reached, the driver acknowledges a fault or invalidates translations.
+ * 5. The wait ends (VGPUWait), for example because wptr moves.
  * 6. No work is left.
  *
  * A stall of one queue does not stop the other queues of the worker.
- * VGPUWorkerOps.timeslice executes a queue. Most queues execute packets: see
- * queue.h.
- *
- * Each client of a hub has a worker of its own. A pool of threads for all
- * clients would have no advantage: engines are independent (docs/hardware.md),
- * a client's TLB and access counter are used by one thread only, and a thread
- * without work sleeps. With -name debug-threads=on the threads are named
- * vgpu-sdma0 to vgpu-sdma4 and vgpu-cp, so that a user can pin them.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
@@ -122,7 +113,7 @@ void vgpu_workers_free(VGPUState *s);
  * @s: device
  * @ops: operations on the queues
  * @client: VGPUClient.index of the client that accesses memory for the queues
- * @name: name of the thread
+ * @name: name of the thread, which the host shows with -name debug-threads=on
  *
  * Context: BQL held.
  */
@@ -216,16 +207,12 @@ void vgpu_worker_park(VGPUWorker *w);
 bool vgpu_worker_may_run(const VGPUWorker *w);
 
 /**
- * vgpu_worker_stall: make a queue wait
+ * vgpu_worker_stall: make a queue wait, unless the wait has already ended
  * @w: worker
- * @n: number of the queue. Member exec.mem.stall of the queue is the reason.
- * @wptr_moved: the write pointer has moved since the queue's last step read it.
- *     A wait for a new write pointer has then ended already.
+ * @n: number of the queue; its exec.mem.stall is the reason of the wait
+ * @wptr_moved: the write pointer has moved since the queue's last step read it
  *
- * VGPUWorkerOps.timeslice() calls this function if the queue has to wait. The
- * function does nothing if the event that ends the wait has occurred.
- *
- * Context: w->lock held.
+ * Context: VGPUWorkerOps.timeslice(), w->lock held.
  */
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
 

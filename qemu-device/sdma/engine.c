@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: start, end and reset of the SDMA engines, and the operations that a
- * worker needs to execute their queues (VGPUWorkerOps, VGPUQueueOps).
+ * vgpu-kfd: start, end and reset of the SDMA engines, and their VGPUWorkerOps
+ * and VGPUQueueOps.
  *
- * A queue that is disabled stops after its current step and keeps its progress.
- * A queue with an exception is stopped until it is disabled and enabled again.
+ * A disabled queue stops after the current step and keeps its progress. A queue
+ * with an exception stays stopped until that queue is disabled and enabled.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"

@@ -12,9 +12,8 @@
 
 /*
  * Return true if the engine's thread executes @q, an injected hang holds @q, or
- * the main loop writes a register for @q. The main loop increases exec->done
- * before such a write. So if @q were saved to its MQD and mapped again during
- * the write, the next packets could run before the write is done.
+ * the main loop writes a register for @q. During such a write, @q must not be
+ * saved to its MQD, because exec->done already counts the write.
  */
 static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {

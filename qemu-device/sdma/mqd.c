@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and the progress
- * of the work, so that the queue can continue in the middle of a packet. The
- * guest may write any value to the image. Therefore a load checks the work. If
- * the work is not consistent, it is discarded, and the packet at rptr starts
- * again.
+ * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and progress of
+ * the packet in execution. The guest may write any value to the MQD. Therefore
+ * a load discards inconsistent progress: the packet at rptr starts again.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

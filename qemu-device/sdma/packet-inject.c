@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: injections into SDMA packets: sdma-hang, sdma-slow and
- * sdma-wrong-byte. Whether an injection takes effect is decided at the start of
- * a packet, so that the decision does not depend on the pieces in which the
- * payload is executed.
+ * sdma-wrong-byte. The injections into a packet are chosen when the packet
+ * starts, so that the choice does not depend on the number of steps.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

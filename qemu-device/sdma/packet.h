@@ -60,10 +60,9 @@ VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
                                    uint64_t *left);
 /*
- * Set the length of the packet to @ndw dwords, including the fixed part. If
- * fewer dwords are available in the ring, return VGPU_STEP_STALL: the queue
- * waits until wptr moves. Return VGPU_STEP_BAD_PACKET if the indirect buffer or
- * the whole ring is shorter than the packet.
+ * Set the length of the packet to @ndw dwords, including the fixed part. Return
+ * VGPU_STEP_STALL if the rest of the packet is not yet in the ring. Return
+ * VGPU_STEP_BAD_PACKET if the indirect buffer or the ring is too short.
  */
 VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw);
 /*
@@ -93,10 +92,9 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Called after a step of a packet. @step is the result of the step. The step
- * has copied the payload's bytes from offset @before up to exec->done. If an
- * injection changes one of these bytes, write the wrong value to the
- * destination. Return @step, or VGPU_STEP_STALL if the step must be repeated.
+ * Called after a step that returned @step and copied the payload's bytes from
+ * offset @before up to exec->done. If an injection changes one of these bytes,
+ * write the wrong byte. Return VGPU_STEP_STALL to repeat the step, else @step.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

@@ -151,7 +151,10 @@ typedef struct VGPUSdmaMapping {
 
 /* Result of vgpu_sdma_unmap_start(): what the caller has to do next. */
 typedef enum VGPUSdmaUnmap {
-    /* The queue is still in use. Call vgpu_sdma_unmap_start() again later. */
+    /*
+     * The queue is still in use. Call vgpu_sdma_unmap_start() again later. @mqd
+     * and @image are not set.
+     */
     VGPU_SDMA_UNMAP_HELD,
     /*
      * vgpu_sdma_unmap_start() has filled in @image. Write @image to the MQD,
@@ -166,13 +169,14 @@ typedef enum VGPUSdmaUnmap {
  * vgpu_sdma_map: map a queue to an RLC and enable it
  * @s: device
  * @engine: number of the engine
- * @m: request. If the queue is from a run list and mapped already, the function
- *     does nothing and returns true.
+ * @m: request
  * @image: contents of the MQD, SDMA_MQD_DWORDS dwords
  *
+ * Does nothing if @m is from a run list, and the queue is mapped or is being
+ * unmapped.
+ *
  * Context: the CP's thread, no lock held.
- * Return: true if the queue is mapped. False if no RLC was available: @m names
- * an RLC that is not free, or @m allows any RLC and none is free.
+ * Return: false if no RLC that @m allows is free; else true.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);
@@ -182,14 +186,9 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
  * @s: device
  * @engine: number of the engine
  * @queue: number of the queue in the engine
- * @reset: true: drop the work of the queue; false: save it. Ignored if the
- *         queue is being unmapped already.
- * @mqd: set to the GPU address of the MQD. Not set if the result is
- *       VGPU_SDMA_UNMAP_HELD.
- * @image: the dwords that hold registers or saved work are set to the new
- *         contents of the MQD. The other dwords of @image do not change. The
- *         array has SDMA_MQD_DWORDS dwords. Not set if the result is
- *         VGPU_SDMA_UNMAP_HELD.
+ * @reset: drop the queue's work; ignored if the queue is being unmapped already
+ * @mqd: set to the GPU address of the MQD
+ * @image: MQD, SDMA_MQD_DWORDS dwords; only registers and saved work are set
  *
  * Context: the CP's thread, no lock held.
  * Return: see VGPUSdmaUnmap.

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: make engines with work move equal numbers of bytes
- * (docs/hardware.md, SDMA). Without this file, the share of an engine would
- * depend on how the host schedules the engines' threads.
- *
- * The lead of engine A over engine B is the charge of A minus the charge of B
- * (VGPUSdmaEngine.charged). An engine waits if its lead over another engine
- * with work exceeds LEAD_KIB. The wait ends when the other engines have caught
- * up or have no work, but after WAIT_NS at the latest, since the host may not
- * run another engine's thread for a while.
+ * (docs/hardware.md, SDMA), however the host schedules the engines' threads. An
+ * engine that is too far ahead waits until other engines have caught up.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -16,6 +10,10 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 
+/*
+ * An engine waits if its lead over another busy engine is above this value. The
+ * lead is the charge (VGPUSdmaEngine.charged) minus the other engine's charge.
+ */
 #define LEAD_KIB            (8 * KiB)
 /*
  * A wait ends when the engine's lead over the other engines has decreased to
@@ -24,8 +22,8 @@
  */
 #define RESUME_KIB          (LEAD_KIB / 2)
 /*
- * Maximum wait in ns. Measured in host time, not in virtual time, because the
- * engine waits for threads that the host schedules.
+ * Maximum wait in ns: the host may not run another engine's thread for a while.
+ * In host time, because the host schedules these threads.
  */
 #define WAIT_NS             (100 * SCALE_MS)
 
@@ -82,7 +80,7 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
 /*
  * An engine that becomes busy gets the lowest charge of the other busy engines.
  * If the engine kept its old charge, the other engines would wait until this
- * engine has moved as much as they moved while this engine had no work.
+ * engine has caught up.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {

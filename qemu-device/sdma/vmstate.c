@@ -2,10 +2,9 @@
 /*
  * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
- * A queue may be saved in the middle of a packet, or while it waits after a
- * retry fault. Some waits last until a point in time: see is_timed(). Such a
- * wait continues after a load. If the queue waited for anything else, the queue
- * repeats its access immediately after the load.
+ * A queue may be saved in the middle of a packet or of a wait. A wait until a
+ * point in time (is_timed()) continues after a load. All other waits end at the
+ * load: the queue tries the packet again.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -245,12 +244,9 @@ static const VMStateDescription vmstate_vgpu_engine = {
 };
 
 /*
- * Return true if @q waits until the time exec.mem.stall.until: between two
- * tries of POLL_REGMEM or of ATOMIC with LOOP, or before the retry of a
- * faulting access. After a load of the saved state, such a wait continues until
- * that time. (An invalidation or an acknowledge may end the wait for a retry
- * earlier.) Return false if the injection sdma-slow slows the packet: effects
- * of injections are not saved, so after a load the packet goes on at once.
+ * Return true if @q waits until exec.mem.stall.until, and this wait is part of
+ * the saved state. Return false if the injection sdma-slow slows the packet:
+ * effects of injections are not saved.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {
@@ -331,10 +327,9 @@ static bool times_needed(void *opaque)
 }
 
 /*
- * The times of all engines are in one subsection, not in a subsection for each
- * queue. A load recognises a subsection by the next bytes of the stream. After
- * a queue, these bytes may be the registers of the next queue. The guest could
- * choose these registers so that they look like a subsection.
+ * The times of all engines are in one subsection. A subsection for each queue
+ * would be unsafe: a load could mistake registers of the next queue, with
+ * values that the guest chose, for a subsection.
  */
 static const VMStateDescription vmstate_sdma_times = {
     .name = "vgpu-kfd/sdma/times",

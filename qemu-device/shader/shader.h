@@ -21,7 +21,8 @@ typedef struct VGPUDispatch {
 typedef enum VGPUDispatchStep {
     VGPU_DISPATCH_DONE,         /* all waves have ended */
     VGPU_DISPATCH_AGAIN,        /* waves still run: call in next time slice */
-    VGPU_DISPATCH_STALL,        /* an access stalled: see mem->stall */
+    /* An access stalled: call again when the wait in mem->stall has ended. */
+    VGPU_DISPATCH_STALL,
     VGPU_DISPATCH_UNSUPPORTED,  /* refused: the queue stops with an error */
 } VGPUDispatchStep;
 
@@ -29,10 +30,8 @@ typedef enum VGPUDispatchStep {
  * vgpu_shader_dispatch: execute a dispatch, or a part of it
  * @d: dispatch
  *
- * Not implemented: the function refuses each dispatch. An implementation runs
- * the waves for a bounded number of instructions in each call. After
- * VGPU_DISPATCH_AGAIN the caller calls again in the next time slice. After
- * VGPU_DISPATCH_STALL the caller calls again when the wait has ended.
+ * Not implemented: refuses each dispatch. In each call, an implementation has
+ * to run the waves for a bounded number of instructions.
  *
  * Context: the queue's thread, no lock held.
  * Return: VGPU_DISPATCH_UNSUPPORTED.

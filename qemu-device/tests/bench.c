@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: benchmarks of the device, without a guest. Prints one line of JSON
- * for each sample. The command ./vgpu bench parses these lines. Times are host
- * time.
- *
- * The host's memcpy is measured between the device's samples, so that both run
- * under the same load of the host.
+ * for each sample; ./vgpu bench parses these lines. Times are host time.
  */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
@@ -140,6 +136,10 @@ static void bench_copies(Bench *b)
     copy_rate(b, BIG_DST, BIG_SRC);
     copy_rate(b, BIG_DST, PAGED);
     for (i = 0; i < SAMPLES; i++) {
+        /*
+         * Measure memcpy between the device's samples, so that both run under
+         * the same load of the host.
+         */
         say("device-memcpy", COPY, host_memcpy(two, one), "GB/s");
         say("device-copy-big", COPY, copy_rate(b, BIG_DST, BIG_SRC), "GB/s");
         say("device-copy-gtt", COPY, copy_rate(b, BIG_DST, PAGED), "GB/s");
@@ -147,12 +147,7 @@ static void bench_copies(Bench *b)
     }
 }
 
-/*
- * SMALL_ROUNDS times, fill SMALL bytes at @va. Return the duration in seconds.
- * The caller measures memory that is mapped by leaves of 2 MiB, and memory that
- * is mapped by pages of 4 KiB. The difference of the two durations is the cost
- * of the translations.
- */
+/* Fill SMALL bytes at @va, SMALL_ROUNDS times. Return the time in seconds. */
 static double fill_time(Bench *b, uint64_t va)
 {
     unsigned i;
@@ -163,6 +158,10 @@ static double fill_time(Bench *b, uint64_t va)
     return timed(&b->q, b->fence, b->fence_va);
 }
 
+/*
+ * Report the cost of the translation of a page: fills of memory in pages of
+ * 4 KiB (ORDERED) take longer than fills of memory in 2-MiB leaves (BIG_DST).
+ */
 static void bench_translation(Bench *b)
 {
     double pages = SMALL / QVGPU_PAGE * SMALL_ROUNDS;

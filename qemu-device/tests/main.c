@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QTest of vgpu-kfd: tests the device without a guest. The tests build page
- * tables and rings themselves, and check the device against docs/hardware.md.
- *
- * Engines run in threads of their own, in real time. A test polls for the
- * effect that it expects, for a limited time. To show that an event A does not
- * happen, a test waits for another event B, which comes only after the point at
- * which A would have happened. B is often the return of qvgpu_sdma_pass(). No
- * test waits for a fixed time instead, except with qvgpu_hold_release_later().
- *
- * The GPU schedules polls, time slices and retries of faulting accesses on the
- * virtual clock. This clock moves only when a test steps it or calls
- * qvgpu_time_passes().
+ * QTest of vgpu-kfd: tests the device without a guest, against
+ * docs/hardware.md. Rules for tests:
+ * - Engines run in threads, in real time: poll for an expected effect.
+ * - To show that event A does not happen, wait for an event that comes later
+ *   than A would, often the return of qvgpu_sdma_pass().
+ * - Virtual time passes only by steps of the clock (see qvgpu_time_passes()).
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/libqtest.h"

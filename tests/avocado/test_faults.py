@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests injected errors of the device: page faults that are lost, duplicate, late or spurious, and
-TLB invalidations that are acknowledged too early.
+"""Tests injected errors of the device: lost, duplicate, late and spurious page faults, and early
+acknowledgements of TLB invalidations.
 
-Catches: a queue stalls for good after a lost fault; a fault is serviced as if it were another
-fault; a process is killed for a spurious fault; the test program does not detect a stale
-translation.
+Catches: one of these faults kills a process or stalls a queue for good; the test program does not
+detect a stale translation.
 """
 
 import tempfile
@@ -104,9 +103,8 @@ class Faults(GuestTest):
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
         """Run vgpu-svm-loop during the `with` block. Then check that the program exits with 0 and
-        prints no errors. The program would fail if the driver denied a fault, that is, reported it
-        to the process instead of repairing it. Also check that the guest's console has no error of
-        the kernel."""
+        prints no errors, and that the guest's console has no error of the kernel. The program fails
+        if the driver does not repair a fault."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", what)

@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests GPUs that access each other's VRAM while the host takes the hive's link down, or removes by
-surprise the GPU that owns the VRAM.
-
-Programs: vgpu-test-peer (BOs) and vgpu-test-svm-peer (shared virtual memory).
-
-Catches: a write of a peer is lost without an error; a mapping over a link that is down is created; the guest crashes
-after the removal of a peer.
-"""
+"""Tests two GPUs of a hive that access each other's VRAM, in BOs or in shared virtual memory. Meanwhile the host takes
+the link between the GPUs down, or removes one GPU by surprise."""
 
 import tempfile
 from pathlib import Path

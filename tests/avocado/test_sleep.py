@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by
-booting a new QEMU).
+"""Tests sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by a
+new QEMU).
 
-Catches: the defects that vgpu-test-suspend, the program in the guest, detects; the driver relies on device state from
+Catches: a defect that vgpu-test-suspend detects in the guest; the driver relies on device state from
 before a loss of power.
 """
 

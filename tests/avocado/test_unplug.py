@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""While processes use the GPU, the host unplugs this GPU, by the slot's button or by surprise. Then the host plugs in
-another GPU.
+"""Unplugs the GPU while processes use it, by the slot's button or by surprise, and plugs in another GPU.
 
-Catches: the guest crashes, hangs or leaks; an unplug by the button loses SVM data; after a surprise removal, a process
-reads wrong SVM data instead of getting SIGBUS; a resource of the removed device stays allocated in QEMU. (A surprise
-removal may lose SVM data.)
+Catches: the guest crashes, hangs or leaks; a resource of the removed GPU stays allocated in QEMU.
 """
 
 import tempfile
@@ -32,7 +29,8 @@ class Unplug(GuestTest):
         self.campaign("button")
 
     def test_surprise(self) -> None:
-        """Catches: the guest crashes, hangs or leaks when the device stops responding and is unplugged."""
+        """Catches: the guest crashes, hangs or leaks when the device stops responding and is unplugged; a process reads
+        wrong SVM data instead of getting SIGBUS. (A surprise removal may lose SVM data.)"""
         self.campaign("surprise")
 
     def campaign(self, how: str) -> None:

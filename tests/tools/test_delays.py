@@ -58,9 +58,10 @@ class Guests(Test):
         self.assertEqual(self.ends(), 0)
 
     def test_fails_outside_of_a_case(self) -> None:
-        """Catches: a guest counts as passed although it did not come up, although its kernel died after the last case,
-        or although the program printed nothing; the next ./vgpu test-delays does not run the failed guest again; the
-        recorded failure of a guest remains after a good run of that guest."""
+        """Catches:
+        - A guest counts as passed although it did not boot, printed nothing, or its kernel died after the last case.
+        - The next ./vgpu test-delays does not run the failed guest again.
+        - The recorded failure of a guest remains after a good run."""
         for output in ([DIED], [*CASE, PLAN, DIED], []):
             self.assertEqual(self.ends(output), 1, output)
         self.assertEqual(self.ends([PLAN]), 0)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the module howto, the suite that runs the scripts of the how-to pages. howto reads a page, makes the copy of
-the checkout in which the scripts run, and compares output with an excerpt.
+"""Tests the suite howto, which runs the scripts of the how-to pages and compares output with excerpts.
 
 Catches: a script of a page is not run; output that lacks an expected line passes; a page names a file that does not
 exist.

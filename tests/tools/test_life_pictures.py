@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests two pictures of ./vgpu pictures: svm-life and one-fault. The tests use the text of a recording.
-Catches: a picture shows an event that the run did not have, an event at a wrong time, or an event
-of another process. No test boots a guest or draws."""
+"""Tests the pictures svm-life and one-fault of ./vgpu pictures on the text of a recording. Catches: a
+picture shows an event that the run did not have, an event at a wrong time, or an event of another process."""
 
 from avocado import Test
 
@@ -10,11 +9,8 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
-# The recording has the program vgpu-svm-life (pid 70, PASID 9) and another process (pid 80, PASID 8).
-# The first repair covers two faults of range A. The picture svm-life has two panels: the first panel
-# ends when the copy is complete, and the second panel begins with the munmap of range B. The fault of
-# range B comes between these two events, so neither panel shows the fault. The guest's time stamps
-# are in ns; time stamp 0 is 1,000,000,000 s after 1970.
+# One repair covers both faults of range A (0x5000 and 0x6000). The fault of range B (0x9000) comes after
+# the end of the first panel of the picture svm-life, and before the start of the second panel.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1
@@ -29,6 +25,8 @@ DEVICE = """\
 6@1000000001.000960:vgpu_cam_ack gpu0 cam=0 used=1 serial=3
 7@1000000001.000970:vgpu_replay gpu0 sdma0 queue=2 vmid=3 va=0x9000 write=0 serial=3
 """
+# The program vgpu-svm-life is pid 70 with PASID 9; pid 80 with PASID 8 is another process. Time stamps are
+# in ns; time stamp 0 is 1,000,000,000 s after 1970.
 GUEST = """\
 == before
 faults_retry 0
@@ -96,9 +94,10 @@ class Life(Test):
     """The numbers in the picture svm-life."""
 
     def test_marks(self) -> None:
-        """Catches: an event of the process is lost, out of order, at a wrong time or on a wrong
-        lane; an event of another process, or an event between the end of the first panel and the start
-        of the second panel, is shown; a repair that serves two faults is shown twice."""
+        """Catches:
+        - An event of the process is lost, out of order, at a wrong time or on a wrong lane.
+        - An event of another process, or an event between the times of the two panels, is shown.
+        - A repair that serves two faults is shown twice."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         creation, teardown = life.life(sides).panels

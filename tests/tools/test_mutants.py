@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests the logic of ./vgpu mutants.
 
-Catches: a suite is missing among those that run on a mutant; a stored verdict is used for another
-patch or commit; an interrupted run starts from the beginning; changes of a mutant stay in the
-worktree; a process outlives its run; a surviving mutant counts as caught.
+Catches:
+- A suite that should run on a mutant does not run.
+- A stored verdict is used for another patch or commit.
+- An interrupted run starts from the beginning.
+- Changes of a mutant stay in the worktree.
+- A process outlives its run.
+- A surviving mutant counts as caught.
 """
 
 import json
@@ -37,9 +41,10 @@ class FakeTree(mutants.Tree):
     """A worktree in which build, demo and suites do not run, but have the results that the test gives."""
 
     def __init__(self, place: Path, **suites: str) -> None:
-        """Each key in `suites` is "build", "demo", or the name of a suite with "_" instead of "-". The value "" means
-        success, and is the default. For a suite, another value is the name of the failing case, or "broken" if the
-        suite writes no report. For "build" and "demo", any other value means failure."""
+        """The keys in `suites` are "build", "demo", and names of suites with "_" instead of "-". The values are:
+        - "": success (the default)
+        - "broken": failure; a suite also writes no report
+        - any other text: failure; for a suite, the text is the name of the failing case"""
         super().__init__(place)
         self.suites = suites
         self.called: list[str] = []
@@ -68,10 +73,10 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """Catches: a patch does not apply; a patch changes another file than the index names. Catches
-        also: the number of mutants that measure a test pass is wrong, in total or for an origin, a
-        side (device, driver) or a kind. (A mutant with an origin "hole …" does not measure a pass.)"""
+        """Catches: a patch does not apply, or changes another file than the index names; the number
+        of mutants is wrong, in total or for an origin, a side (device, driver) or a kind."""
         listed = mutants.load()
+        # A mutant with an origin "hole …" does not measure a test pass, and does not count.
         ranked = [one for one in listed if not one.origin.startswith("hole ")]
         self.assertEqual(len(ranked), 20)
         self.assertEqual(sum(one.origin == "named" for one in ranked), 10)

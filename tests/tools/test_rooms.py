@@ -79,9 +79,8 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
 
     def test_faces(self) -> None:
-        """A `face` line lists the headers of a room that other rooms may include. Catches: the check accepts an include
-        of another room's .c file, or of a header that is not in that room's `face` line; if that room has no `face`
-        line, the check accepts its private header; the check refuses a header that is in the `face` line."""
+        """A `face` line lists the headers of a room that other rooms may include. Catches: another room's .c file,
+        private header, or header outside of the `face` line is accepted; a header in the `face` line is refused."""
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
         listed = f"{HEAD}face low:\n low_priv.h\n"
@@ -103,12 +102,12 @@ class Small(Test):
 
     def test_known(self) -> None:
         """A `known` line of rooms.txt allows one include that the other lines forbid. Catches: this include is refused;
-        another include between the same rooms is accepted; a stale `known` line is accepted. (A `known` line is stale
-        if the include no longer exists, or if another line allows the include.)"""
+        another include between the same rooms is accepted; a stale `known` line is accepted."""
         uses = {"d/low/low.c": include("mid.h")}
         listed = f"{HEAD}known: low/low.c -> mid/mid.h\n"
         self.assertEqual(self.found(listed, C, uses), [])
         self.only(self.found(listed, C, uses, {"d/low/low.h": include("mid.h")}), "d/low/low.h:1")
+        # A `known` line is stale if the include does not exist, or if another line allows the include.
         self.only(self.found(listed, C), "rooms.txt:5: stale")
         self.only(
             self.found("[d]\nlow: mid\nmid:\ntop:\nknown: low/low.c -> mid/mid.h\n", C, uses), "rooms.txt:5: stale"
@@ -144,11 +143,11 @@ class Small(Test):
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """A room is a folder. The line "mid/*" is for each folder in mid that has no line of its own. Catches:
-        - A file in the folders of two rooms (mid, mid/in) belongs to the room with the shorter path.
+        """Catches:
+        - A file in the folder mid/in belongs to room mid instead of room mid/in.
         - The line "mid/*" applies to mid/also, although mid/also has its own line.
-        - A file without a room is accepted.
-        - An include is accepted although several files can be meant.
+        - A file in a folder without a line in rooms.txt is accepted.
+        - An include that can mean several files is accepted.
         - An include from include/vgpu into a room is accepted."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the API that runs guests. A program in place of QEMU simulates the guest's kernel and
-agent.
+"""Tests runs of guests. A program in place of QEMU simulates the guest's kernel and agent.
 
-Catches: a verdict or a reason is wrong; a QEMU or a descriptor outlives its run; a folder stays locked; output is lost;
-a caller waits for output after the end of the run.
+Catches: a verdict or reason is wrong; a QEMU, descriptor or lock outlives its run; output is lost; a caller waits for
+output after the end of the run.
 """
 
 import os

@@ -15,9 +15,11 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import figures, runs, timeline
 from vgpu_tools.trace.record import Recording
 
-# Four faults. The service of the first fault migrates memory. The access of the second fault is replayed while the
-# driver still serves that fault. The access of the third fault is replayed before the driver receives that fault.
-# The fourth fault is denied. The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
+# Four faults, by serial:
+# 1: The service migrates memory.
+# 2: The access is replayed while the driver still serves the fault.
+# 3: The access is replayed before the driver receives the fault.
+# 4: The driver denies the fault.
 DEVICE = """\
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
 7@1000000001.000001:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
@@ -36,6 +38,7 @@ DEVICE = """\
 6@1000000001.000435:vgpu_queue gpu0 sdma0 queue=2 vmid=3 cntl=0x00001000 rptr=0x0 wptr=0x40
 6@1000000001.000440:vgpu_cam_ack gpu0 cam=0 used=1 serial=4
 """
+# The driver's side of the four faults. Time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
 GUEST = """\
 == before
 faults_retry 0
@@ -125,9 +128,11 @@ class Numbers(Test):
         self.assertIn("4 left out", found.text)
 
     def test_pressure(self) -> None:
-        """Catches: a fault or a move is counted in a wrong bin; a rate has a wrong unit (faults per ms and MiB per ms
-        are right); a first placement or a failed migration counts as a move; a change of the memory in use is lost when
-        repeated samples are dropped."""
+        """Catches:
+        - A fault or a move is counted in a wrong bin.
+        - A rate is not in faults per ms or MiB per ms.
+        - A first placement or a failed migration counts as a move.
+        - A change of the memory in use is lost when repeated samples are dropped."""
         found = figures.pressure(joined())
         self.assertEqual([(one.title, one.begin, one.end) for one in found.phases], [
             ("first, of two", 0.0, 1.25), ("second", 1.25, 4.0),

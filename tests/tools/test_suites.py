@@ -266,13 +266,14 @@ class Reports(Test):
     """The texts that report the results of cases and suites."""
 
     def test_gist(self) -> None:
-        """Catches: the gist of a failed case is wrong; the case's `why` lacks the guest's standard error, `Ran.errors`.
-        (The gist is `Ran.sentence`, which says how the guest failed. If the guest did not fail, the gist is the last
-        line of `why`, if this line is a TAP comment.)"""
+        """Catches: the gist of a failed case (one line that says why the case failed) is wrong; the case's `why` lacks
+        the guest's standard error."""
         ran = guest_tests.Ran(124, errors="# noise\n", sentence="the command did not end; console log: x")
         (case, _) = guest_tests.cases_of(["a"], ran)
+        # The guest failed, so the gist is Ran.sentence.
         self.assertEqual(report.gist(case), "vgpu: the command did not end; console log: x")
         self.assertIn("# noise\nvgpu: the command did not end", case.why)
+        # Without a failure of the guest, the gist is the last line of `why`, if this line is a TAP comment.
         self.assertEqual(report.gist(Case("a", "failed", "# x\n# is 3")), "is 3")
 
     def test_parameters(self) -> None:

@@ -12,12 +12,9 @@ from vgpu_tools.trace import events, perfetto, timeline
 from vgpu_tools.trace.perfetto import Slice, Timeline
 from vgpu_tools.trace.record import Recording
 
-# Two devices with faults of the same serial, page and VMID:
-# - On gpu0, a second queue waits for the same fault. One service in the driver (svm_service) repairs
-#   this fault and a further one.
-# - On gpu1, the verdict is "denied", and the queue leaves the engine.
-# After these faults, the PASID belongs to another process; the faults still belong to the first one.
-# The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
+# Two devices have a fault of the same serial, page and VMID:
+# - gpu0: two queues wait for the fault. One svm_service of the driver repairs this fault and another.
+# - gpu1: the driver denies the fault, and the queue leaves the engine.
 DEVICE = """\
 qemu-system-x86_64: something else
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
@@ -38,6 +35,8 @@ qemu-system-x86_64: something else
 6@1000000001.500060:vgpu_cam_ack gpu1 cam=0 used=1 serial=1
 9@1000000001.600000:vgpu_fault gpu1 hub=1 vmid=3 va=0x9000 write=0 retry=0 serial=2 cam=0
 """
+# PASID 9 belongs to pid 70 during the faults, and to pid 90 afterwards. Time stamps are in ns; time stamp 0
+# is 1,000,000,000 s after 1970.
 GUEST = """\
 == before
 faults_retry 5
@@ -146,9 +145,8 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
         offset fits all events."""
         outcome, found = self.convert()
-        # The code sets the offset to its upper bound. The fastest acknowledgement then takes 0 us to the
-        # device, and the fastest fault (serial 2 of gpu0) takes 15 us to the driver. With the lower
-        # bound, this fault would take 0 us. So the distance between the bounds, `clock_ns`, is 15 us.
+        # `clock_ns` is the distance between the bounds of the offset. With the upper bound, the fastest
+        # fault (serial 2 of gpu0) takes 15 us to the driver; with the lower bound, 0 us.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))

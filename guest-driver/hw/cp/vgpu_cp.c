@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Command processor, compute side: start, submission of run lists, reset. The kernel's
- * interface queue (KIQ) maps the queue of the hardware scheduler (HIQ); the driver submits
- * run lists to the HIQ. Specification: docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
+ * Command processor, compute side: start, submission of run lists, reset. A run list names all
+ * compute queues that may run.
  *
- * A run list names all compute queues that may run. When a new list is submitted, the
- * scheduler first unmaps the queues of the last list and saves them in their MQDs. The
- * driver has two buffers for run lists, because the scheduler reads the current list again
- * and again while the driver writes the next one.
- *
- * The driver waits until the CP has carried out each request. If a request takes too long,
- * the driver assumes that the CP hangs: the device is reset, and the state of the queues is
- * lost.
+ * Specification: docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -32,7 +24,11 @@
 #define CP_POLL_US		20
 #define CP_PARK_US		(500 * USEC_PER_MSEC)
 
-/* ME and pipe of the kernel's queues. User queues are in ME 1. */
+/*
+ * ME and pipe of the kernel's queues. User queues are in ME 1.
+ * HIQ: queue of the hardware scheduler; gets the run lists.
+ * KIQ: kernel's interface queue; maps the HIQ.
+ */
 #define CP_KIQ_ME		2
 #define CP_KIQ_PIPE		1
 #define CP_HIQ_ME		2
@@ -251,6 +247,7 @@ static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
 		PM4_RUN_DW3__VALID,
 	};
 
+	/* RUN_LIST first unmaps the queues of the last list, and saves them in their MQDs. */
 	if (cp->list_dwords)
 		cp_ring_add(&cp->hiq, run, ARRAY_SIZE(run));
 	else
@@ -337,20 +334,14 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
  * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; if 0, no queue runs
  * @lost: value of vgpu_cp_lost() before the caller chose the queues of the list
  *
- * On return queues that are not in the list are unmapped, and their MQDs hold their state.
- * During a reset no queue is mapped, and the function only stores the list, for vgpu_cp_unpark().
- * If the CP hangs, it may still run queues that are not in the list. The caller frees the memory of
- * these queues after this call, so the function does not return until the CP has been reset or
- * given up. The wait cannot deadlock, because the recovery takes no lock of kfd/.
+ * On success, all other queues are unmapped and saved in their MQDs.
  *
  * Context: sleeps, does not allocate.
  *
  * Return:
- * * 0: the queues of the list run; or the list was only stored, because the device is being
- *   reset or sleeps, or the CP was given up; or the device has vanished
+ * * 0: the list runs, or is only stored because the CP is off (vgpu_cp.off)
  * * -EINVAL: the list is too long
- * * -EAGAIN: vgpu_cp_lost() has changed since the caller read @lost. The list was not stored.
- *   It may have queues that lost their state, so the caller builds the list again
+ * * -EAGAIN: vgpu_cp_lost() is not @lost any more, so the list must be built again
  * * -ETIME: the CP hung, and has been reset or given up
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost)
@@ -370,6 +361,11 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost)
 	cp->list_dwords = dwords;
 	if (dwords)
 		cp_close_list(cp);
+	/*
+	 * A hung CP may still run queues that are not in the list, and kfd/ frees memory of these
+	 * queues after this call. So wait below until the hang has ended. The wait cannot deadlock:
+	 * the recovery takes no lock of kfd/.
+	 */
 	hangs = cp->hangs;
 	if (!cp->off && !hangs && cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {
 		if (vgpu_hw_present(vdev)) {

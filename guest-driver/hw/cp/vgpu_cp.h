@@ -12,13 +12,14 @@ struct vgpu_device;
 
 /*
  * Sizes of a run list and its packets. For each process the list has one process packet,
- * followed by one packet for each queue of the process. A packet at the end chains the list
- * to its start; VGPU_CP_LIST_DWORDS does not include this last packet.
+ * followed by one packet for each queue of the process. A last packet chains the list to its
+ * start.
  */
 #define VGPU_CP_PROCESS_DWORDS	21
 #define VGPU_CP_QUEUE_DWORDS	7
 #define VGPU_CP_CHAIN_DWORDS	4
 #define VGPU_CP_LIST_BYTES	SZ_128K
+/* VGPU_CP_LIST_BYTES without the last packet, which chains the list to its start. */
 #define VGPU_CP_LIST_DWORDS	(VGPU_CP_LIST_BYTES / 4 - VGPU_CP_CHAIN_DWORDS)
 #define VGPU_CP_NUM_USER_QUEUES	24
 #define VGPU_CP_NUM_GWS		64

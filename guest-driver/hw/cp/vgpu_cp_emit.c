@@ -117,8 +117,8 @@ void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
  * @mqd: MQD, VGPU_CP_MQD_BYTES bytes; the old content is lost
  * @regs: settings of the queue
  *
- * The queue may use all compute units until vgpu_mqd_set_cu_mask() or vgpu_mqd_set_state(), or
- * until its packets set the registers of the masks.
+ * The queue may use all compute units. vgpu_mqd_set_cu_mask(), vgpu_mqd_set_state() and packets of
+ * the queue can change this.
  */
 void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 {
@@ -280,13 +280,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
 
 /**
  * vgpu_mqd_set_state() - let a queue continue from the state of another queue
- * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes; initialised by vgpu_mqd_init()
- * @state: state of the other queue; comes from user space and is not trusted
+ * @mqd: MQD that vgpu_mqd_init() has written; the queue is not mapped
+ * @state: state of the other queue, from user space. A forged @state gives no access to foreign
+ *         memory: a state contains neither VMID nor privilege
  *
- * The state contains neither VMID nor privilege, and the page tables of the process translate
- * its addresses. So even a forged state gives the queue no access to other memory.
- *
- * Return: 0, or -EINVAL for an impossible state. On error @mqd is unchanged.
+ * Return: 0, or -EINVAL for an impossible @state. On error @mqd is unchanged.
  */
 int vgpu_mqd_set_state(__le32 *mqd, const struct vgpu_mqd_state *state)
 {

@@ -15,63 +15,66 @@ struct vgpu_device;
 
 /**
  * struct vgpu_cp_ring - a ring in which the kernel sends packets to the CP
- * @dw: memory of the ring, which holds packets
- * @mc: MC address of @dw
- * @wptr_wb: copy of the write pointer in memory, which the CP can read
- * @wptr_mc: MC address of @wptr_wb
- * @rptr_mc: MC address to which the CP writes its read pointer
- * @wptr: dwords written since the ring was reset
- * @doorbell: byte offset of the ring's doorbell in BAR 2
  */
 struct vgpu_cp_ring {
+	/** @dw: memory of the ring, which holds packets */
 	__le32 *dw;
+	/** @mc: MC address of @dw */
 	u64 mc;
+	/** @wptr_wb: copy of the write pointer in memory, which the CP can read */
 	__le64 *wptr_wb;
+	/** @wptr_mc: MC address of @wptr_wb */
 	u64 wptr_mc;
+	/** @rptr_mc: MC address to which the CP writes its read pointer */
 	u64 rptr_mc;
+	/** @wptr: dwords written since the ring was reset */
 	u64 wptr;
+	/** @doorbell: byte offset of the ring's doorbell in BAR 2 */
 	u32 doorbell;
 };
 
 /**
  * struct vgpu_cp - command processor (vgpu_cp.c)
- * @lock: serialises submissions to the CP; protects all members below
- * @kiq: kernel's interface queue
- * @hiq: queue to which run lists are submitted
- * @control: coherent memory of the rings, the HIQ's MQD and @fence
- * @control_dma: bus address of @control
- * @control_mc: MC address of @control
- * @fence: memory to which the CP writes the number of the last finished submission
- * @fence_mc: MC address of @fence
- * @fence_seq: number of the last submission
- * @lists: buffers for run lists; the one at index @list is in use
- * @list_dma: bus addresses of @lists
- * @list_mc: MC addresses of @lists
- * @list: index of the list in use, 0 or 1
- * @list_dwords: length of the list in use; 0: no queue runs
- * @off: the device is being reset, sleeps or was given up, so run lists are only stored
- * @hangs: the CP did not answer and has not been reset since; it may still run queues
- * @reset: woken when @hangs is cleared
- * @lost: number of times that the state of queues was lost; atomic
  */
 struct vgpu_cp {
-	struct mutex lock;	/* serialises submissions */
+	/** @lock: serialises submissions to the CP; protects all members below */
+	struct mutex lock;
+	/** @kiq: kernel's interface queue; the driver uses it to map the HIQ */
 	struct vgpu_cp_ring kiq;
+	/** @hiq: queue of the hardware scheduler, to which the driver submits run lists */
 	struct vgpu_cp_ring hiq;
+	/** @control: coherent memory of the rings, the HIQ's MQD and @fence */
 	void *control;
+	/** @control_dma: bus address of @control */
 	dma_addr_t control_dma;
+	/** @control_mc: MC address of @control */
 	u64 control_mc;
+	/** @fence: memory to which the CP writes the number of the last finished submission */
 	__le64 *fence;
+	/** @fence_mc: MC address of @fence */
 	u64 fence_mc;
+	/** @fence_seq: number of the last submission */
 	u64 fence_seq;
+	/**
+	 * @lists: buffers for run lists. The CP reads the list in use again and again, so the
+	 * driver writes the next list to the other buffer
+	 */
 	__le32 *lists[2];
+	/** @list_dma: bus addresses of @lists */
 	dma_addr_t list_dma[2];
+	/** @list_mc: MC addresses of @lists */
 	u64 list_mc[2];
+	/** @list: index, in @lists, of the run list in use */
 	unsigned int list;
+	/** @list_dwords: length of the run list in use; 0: no queue runs */
 	u32 list_dwords;
+	/** @off: the device is being reset, sleeps or was given up: run lists are only stored */
 	bool off;
+	/** @hangs: the CP did not answer and has not been reset since; it may still run queues */
 	bool hangs;
+	/** @reset: woken when @hangs is cleared */
 	wait_queue_head_t reset;
+	/** @lost: number of times that the state of queues was lost; needs no lock */
 	atomic_t lost;
 };
 

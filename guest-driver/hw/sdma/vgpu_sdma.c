@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Starts the SDMA engines, submits jobs to the kernel's rings, and signals the fences of
- * these jobs. The first two engines have a ring of the kernel, the other engines have user
- * queues only. Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
+ * Starts the SDMA engines, submits jobs to the kernel's rings, and signals the fences of these
+ * jobs. Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
  *
- * A job is a sequence of packets, followed by:
- *
- *	FENCE		writes the job's number to memory
- *	two polls	block the ring if the job had a fault (vgpu_sdma_fault.c)
- *	TRAP		raises an interrupt that carries the number
- *
- * The interrupt handler signals the dma_fences up to that job, and frees the ring space of
- * these jobs. So the driver does not need the engine's read pointer.
- *
- * Every fence signals. The packets of a job that has not signalled are still in the ring,
- * from where vgpu_sdma_recover.c runs them again.
+ * Every fence signals. Until then the job's packets stay in the ring, so that vgpu_sdma_recover.c
+ * can run the job again.
  */
 #include <linux/dma-mapping.h>
 #include <drm/drm_managed.h>
@@ -75,10 +65,8 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @fence: fence of the oldest pending job
  * @error: error of the job, a negative errno; 0 if the job is done
  *
- * drm_sched's fence of the job holds a reference to @fence, and may outlive this module and the
- * device. So @fence, once signalled, gets operations that are not part of this module
- * (@ring->ended_ops). The lock of @fence (fence_lock) is freed with the device. This is safe:
- * drm_sched only drops its reference to the signalled @fence, and this takes no lock.
+ * The signalled @fence gets operations outside this module (@ring->ended_ops), because drm_sched
+ * may hold @fence after the module was unloaded.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
@@ -145,11 +133,6 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * vgpu_sdma_ring_poll() - signal finished jobs without an interrupt
  * @ring: ring
  *
- * Near its end, a job writes its number to memory (@ring->fence_wb). Then the engine polls two
- * registers, and does not continue until a fault has been handled ("DOC: the gate"). So if VMID 0
- * may have had a fault, the job with the number in memory may be unfinished. The function then
- * signals only the jobs before this job.
- *
  * Context: any.
  */
 void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
@@ -158,6 +141,10 @@ void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
 
 	/* Read the job's number before its results and faults. */
 	dma_rmb();
+	/*
+	 * If VMID 0 may have had a fault, the last job that wrote its number may be unfinished
+	 * ("DOC: the gate" in vgpu_sdma_fault.c).
+	 */
 	if (vgpu_sdma_fault_state(ring->vdev) > VGPU_FAULT_USERS)
 		last--;
 	ring_signal(ring, last);
@@ -203,21 +190,10 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Make the job pending and ring the doorbell. Afterwards the job's fence always signals.
- * The function holds fence_lock over both steps. The recovery rings the doorbell under the
- * same lock, so the last doorbell carries the highest write pointer.
+ * Make the job pending and ring the doorbell. On error set wptr back, so that the engine never runs
+ * the packets.
  *
- * After a loss of VRAM, no job may run that needs the lost content. The reset first changes
- * vram_epoch. From then on, this function refuses such jobs. Then the reset calls
- * vgpu_sdma_ring_unpark(), which ends the jobs that were added before. No job escapes both,
- * because this function holds fence_lock from the test of the epoch until the job is added, and
- * vgpu_sdma_ring_unpark() takes fence_lock.
- *
- * If the job is not added, wptr returns to the end of the last submitted job. Otherwise the
- * engine would run the packets later, when their memory may have been freed.
- *
- * Return: 0; -ENODEV if the ring is down (the caller then lets the CPU run the job);
- * -ECANCELED if the job needs VRAM content that was lost.
+ * Returns 0, -ENODEV (the ring is down), or -ECANCELED (VRAM content that the job needs was lost).
  */
 static int ring_add_fence(struct vgpu_sdma_ring *ring,
 			  struct vgpu_sdma_fence *fence)
@@ -239,7 +215,16 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 				       (ring->wptr - ring->submitted) / 4);
 		fence->end = ring->wptr;
 		fence->engine = ring->engine;
+		/*
+		 * The recovery rings the doorbell with ring->submitted, also under fence_lock. So
+		 * the last doorbell carries the highest wptr.
+		 */
 		ring->submitted = ring->wptr;
+		/*
+		 * A reset that loses VRAM first changes vram_epoch, and then takes fence_lock and
+		 * ends the pending jobs. fence_lock is held since the test of vram_epoch, so this
+		 * job is refused above or ended by the reset.
+		 */
 		list_add_tail(&fence->link, &ring->pending);
 		dma_fence_get(&fence->base);	/* the list holds a reference */
 		/* writeq() orders the doorbell after the packets. */
@@ -259,20 +244,21 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
  * @dw: packets, with addresses of VMID 0
  * @ndw: length of @dw, 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * Jobs of one engine run in the order of submission. The caller updates the counters of
- * bytes copied and filled.
- *
- * An engine that fails is recovered. A job of copies, fills and page-table writes
- * (vgpu_sdma_cpu_can()) is then run again, by the engine or by the CPU; if the engine is
- * down for good, the CPU runs it. Any other job in which an engine hangs is not run again:
- * its fence signals with -ETIME.
+ * Jobs of one engine run in the order of submission. The caller counts the bytes copied and filled
+ * (VGPU_STAT_BYTES_*).
  *
  * Context: sleeps for ring space and allocates.
  *
- * Return: a reference to a fence that signals when all packets are done, or with an error:
- * -ETIME, -ECANCELED (VRAM was lost), -ENODEV. On failure an ERR_PTR: -ENODEV if the engine
- * is down and the CPU cannot run the packets, -EINVAL for an invalid engine or length,
- * -ENOMEM.
+ * Return: a reference to the job's fence, or ERR_PTR():
+ * * -EINVAL: invalid @engine or @ndw
+ * * -ENODEV: the engine is down, and the CPU cannot run the packets
+ * * -ENOMEM
+ *
+ * Errors of the fence:
+ *
+ * * -ETIME: the engine failed in the job
+ * * -ECANCELED: VRAM was lost
+ * * -ENODEV: the engine went down, and the CPU could not run the job
  */
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
@@ -294,13 +280,12 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
  * @engine: as for vgpu_sdma_submit()
  * @dw: as for vgpu_sdma_submit()
  * @ndw: as for vgpu_sdma_submit()
- * @memory: fence from vgpu_sdma_fence_alloc(); the function sets *@memory to NULL if it used
- *          the fence
+ * @memory: fence from vgpu_sdma_fence_alloc(); set to NULL if the fence was used
  *
  * Context: sleeps for ring space.
  *
- * Return: as vgpu_sdma_submit(), except that -ENOMEM does not occur and that
- * ERR_PTR(-ECANCELED) is possible, see vgpu_sdma_fence_needs_vram().
+ * Return: as vgpu_sdma_submit(), without -ENOMEM; also ERR_PTR(-ECANCELED), see
+ * vgpu_sdma_fence_needs_vram().
  */
 struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 					unsigned int engine, const u32 *dw,

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Executes the packets of a kernel job on the CPU if the engine is down, or has failed in
- * the job repeatedly. The packets may be copies, fills and page-table writes. Addresses are
- * translated as for VMID 0: VRAM through BAR 0, system memory through the shadow, which is a copy
- * of the GART's table. When the job writes GART entries of a transfer window (vgpu_gart.c),
- * cpu_entries() also stores these entries in the shadow, where later packets of the job find them.
+ * Executes the packets of a kernel job on the CPU if the engine is down, or has failed in the job
+ * repeatedly. The packets may be copies, fills and page-table writes.
  */
 #include <linux/highmem.h>
 #include <linux/iommu.h>
@@ -19,18 +16,22 @@
 
 /**
  * struct cpu_span - contiguous memory to which cpu_translate() has translated an address
- * @io: address in the CPU mapping of VRAM, or NULL
- * @page: page in system memory, if @io is NULL
- * @offset: byte offset in @page
- * @bytes: number of contiguous bytes that start at the address
  */
 struct cpu_span {
+	/** @io: address in the CPU mapping of VRAM, or NULL for system memory */
 	void __iomem *io;
+	/** @page: page in system memory, if @io is NULL */
 	struct page *page;
+	/** @offset: byte offset in @page, if @io is NULL */
 	u32 offset;
+	/** @bytes: number of contiguous bytes from @io, or from @offset in @page */
 	u32 bytes;
 };
 
+/*
+ * Translate @mc as for VMID 0: VRAM to BAR 0, system memory through gart.shadow, which is a copy of
+ * the GART's table. Returns 0, or -EFAULT if the CPU cannot access @mc.
+ */
 static int cpu_translate(struct vgpu_device *vdev, u64 mc, u64 bytes,
 			 struct cpu_span *span)
 {
@@ -161,6 +162,7 @@ static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 			value = dw64(data);
 			data += 2;
 		}
+		/* Later packets of the job need the entries of a transfer window in gart.shadow. */
 		vgpu_gart_note(vdev, to.io, value | flags);
 		writeq(value | flags, to.io);
 	}
@@ -202,11 +204,12 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
  * @dw: packets
  * @ndw: number of dwords
  *
+ * Such a job may run twice, but not after a later job has started.
+ *
  * Context: any.
  *
- * Return: true if all packets are plain copies, fills, page-table writes, or TLB
- * flushes of a transfer window (vgpu_gart.c). If such packets are executed twice before a
- * later job starts, the result is the same as after one execution.
+ * Return: true if all packets are NOPs, plain copies, fills, page-table writes, or TLB flushes of a
+ * transfer window (vgpu_gart.c).
  */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw)
 {
@@ -257,8 +260,11 @@ static int cpu_packet(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
  *
  * Context: sleeps, does not allocate.
  *
- * Return: 0; -EOPNOTSUPP for packets that vgpu_sdma_cpu_can() refuses, -ENODEV if the
- * device does not answer, -EFAULT for an address that maps to no memory.
+ * Return:
+ * * 0
+ * * -EOPNOTSUPP: vgpu_sdma_cpu_can() refuses the packets
+ * * -ENODEV: the device does not answer
+ * * -EFAULT: the CPU cannot access an address, or a page-table entry is not in VRAM
  */
 int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 {
@@ -271,10 +277,8 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 		return -ENODEV;
 
 	/*
-	 * A reset may occur between two packets. If VRAM keeps its content, it also keeps the
-	 * data that the earlier packets wrote. If VRAM loses its content, the driver handles the
-	 * loss of all data in VRAM: BOs of user space are marked as lost, and page tables are
-	 * written again. In both cases this function need not repeat the earlier packets.
+	 * After a reset between two packets, the earlier packets need not run again: either VRAM
+	 * keeps what they wrote, or the driver handles the loss of all data in VRAM.
 	 */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);

@@ -11,8 +11,8 @@
  * @vdev: device
  * @p: output
  *
- * For each ring, prints the sequence number of the last finished job, of the last submitted
- * job, and of the first and the last pending job. Also prints how many jobs are pending.
+ * For each ring, prints the last finished job, the last submitted job, how many jobs are pending,
+ * and the first and the last of the pending jobs.
  */
 void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p)
 {

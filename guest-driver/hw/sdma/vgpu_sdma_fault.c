@@ -1,43 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handles faults of VMID 0: if an access of a kernel job may have faulted, that job does
- * not end and no later job starts.
- *
+ * Handles faults of VMID 0: if a kernel job may have faulted, that job does not end and no later
+ * job starts before a recovery.
+ */
+/*
  * DOC: the gate
  *
- * VMID 0 does not retry: after a fault the engine continues, with zeros instead of the data
- * read, or without the write. So that no later job uses the result, each job ends with
- * FENCE, two polls, and TRAP. FENCE writes the job's number to memory, and TRAP raises an
- * interrupt. Each poll waits until a register is 0:
+ * VMID 0 does not retry: after a fault the engine continues with zeros, or without the write. So
+ * each job ends with:
  *
- *	STATUS == 0	no fault is latched in the MM hub (VGPU_FAULT_STATUS_REG)
- *	gate == 0	no fault is being examined (VGPU_GATE_REG, which the driver writes)
+ *	FENCE	writes the job's number to memory
+ *	poll	waits until STATUS (VGPU_FAULT_STATUS_REG) is 0: the MM hub latches no fault
+ *	poll	waits until the gate (VGPU_GATE_REG) is 0 (open): no fault is being examined
+ *	TRAP	raises the interrupt; only now the job is done
  *
- * The gate is closed if it is not 0. A job counts as done when its TRAP raises the
- * interrupt. A fault of VMID 0 blocks the ring at the first poll, before the next job,
- * until the recovery has parked the engine. The job is then run again; no later job has
- * changed its memory.
- *
- * STATUS latches faults of all VMIDs, but only the first fault since the last clear. So a user's
- * fault blocks the kernel's rings, too, until this file clears STATUS. If a fault of VMID 0 has
- * followed the user's fault, only the interrupt entry of the second fault shows this. So the
- * interrupt ring must be read before the kernel's rings go on:
+ * STATUS latches the first fault of any VMID. So after a user's fault, only interrupt entries show
+ * a fault of VMID 0. To clear a user's fault, the driver does these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
- * 3. Let the interrupt ring be handled until it is empty.
- * 4. If no entry was of VMID 0, open the gate. Otherwise, the recovery opens the gate.
- *
- * Without an IOMMU, step 3 handles the entries of all faults before step 2, because the device
- * changes STATUS and writes the entry in one step. Behind an IOMMU, an entry may arrive after
- * step 4. If this entry is of VMID 0, the recovery starts then.
- *
- * If a packet faults on many pages, only its first fault raises an interrupt entry. After the
- * clear, a later fault of the packet may be latched without an entry. So fault_work repeats
- * the steps until nothing is latched.
- *
- * If an interrupt entry is lost, the ring stays blocked at its poll. The watchdog then
- * finds STATUS unchanged since its last run, and handles the fault.
+ * 3. Handle interrupt entries until the interrupt ring is empty.
+ * 4. Open the gate, unless an entry was of VMID 0: then the recovery opens the gate.
  */
 #include <kunit/visibility.h>
 
@@ -65,10 +48,8 @@ static bool status_is_kernels(u32 status)
  * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
  *
- * At its end, a job first writes its number to vgpu_sdma_ring.fence_wb. Then the job waits until no
- * fault is latched and the gate is open ("DOC: the gate"). So the last job that has written its
- * number may still be waiting because of its own fault. This job counts as done only if the state
- * is VGPU_FAULT_NONE or VGPU_FAULT_USERS.
+ * If the state is neither VGPU_FAULT_NONE nor VGPU_FAULT_USERS, the last job that wrote its number
+ * to vgpu_sdma_ring.fence_wb may be unfinished ("DOC: the gate").
  *
  * Context: any.
  *
@@ -96,10 +77,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_state);
  * vgpu_sdma_suspect() - freeze the kernel's rings after a fault of VMID 0
  * @vdev: device
  *
- * The engine that caused the fault is not known: the oldest job of each engine may have
- * read zeros or lost a write. The function requests a recovery, which restarts the frozen
- * rings. If the request is not accepted, the watchdogs stop the rings for good
- * (vgpu_sdma_ring_down()).
+ * Freezes all kernel rings, because the engine that caused the fault is not known. Requests a
+ * recovery, which restarts the rings. If the request is not accepted, the watchdogs stop the rings
+ * for good (vgpu_sdma_ring_down()).
  *
  * Context: any.
  */
@@ -161,6 +141,7 @@ static void fault_forget(struct vgpu_device *vdev)
 	if (kernels)
 		vgpu_sdma_suspect(vdev);	/* the interrupt entry was lost or is late */
 	else
+		/* The packet that faulted may fault again without an interrupt entry. */
 		mod_delayed_work(system_wq, &hw->fault_work, 1);
 }
 
@@ -168,9 +149,8 @@ static void fault_forget(struct vgpu_device *vdev)
  * vgpu_sdma_fault_work() - handle a fault that was latched without an interrupt entry
  * @work: vgpu_hw_state.fault_work
  *
- * Such a fault occurs if a packet of user space faults on many pages: only the first fault of
- * the packet raises an entry. The function also handles a user's fault whose entry was lost when
- * the interrupt ring overflowed.
+ * Such a fault occurs if the interrupt ring overflowed, or if a packet of user space faults on many
+ * pages: only the first fault of the packet raises an entry.
  *
  * Context: work item; sleeps.
  */
@@ -188,12 +168,6 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @vdev: device
  * @iv: interrupt entry of a fault
  * @arg: unused
- *
- * VMID 0 does not retry, so the device should raise no entry of VMID 0 with the retry bit. If
- * such an entry arrives, a slot of the retry CAM is occupied, and the access waits. When the slot
- * is acknowledged, the device repeats the access, which faults again if the GART's table is still
- * wrong. So the function requests a recovery of the GART. The recovery first writes the table
- * again, and then acknowledges the slot.
  *
  * Context: hard interrupt.
  */
@@ -214,6 +188,11 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 	}
 	if (iv->vmid)
 		return;
+	/*
+	 * VMID 0 should not retry. If the device waits for a retry nevertheless, the recovery first
+	 * writes the GART's table again, and then acknowledges the CAM slot. Only then the device
+	 * repeats the access.
+	 */
 	atomic_or(BIT(cam % VGPU_RETRY_CAM_SLOTS), &to_hw_state(vdev)->gart_cam);
 	if (!vgpu_hw_recover(vdev, VGPU_RECOVER_GART))
 		vgpu_ih_cam_ack(vdev, cam);
@@ -239,9 +218,8 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * For a fault of VMID 0, the function requests a recovery. For a fault of a user, the function
- * does steps 1 and 2 of "DOC: the gate": it closes the gate and clears STATUS. The caller runs
- * vgpu_ih_service() next, which does steps 3 and 4.
+ * For a fault of VMID 0, requests a recovery. For a user's fault, does steps 1 and 2 of
+ * "DOC: the gate". The caller then runs vgpu_ih_service(), which does steps 3 and 4.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */
@@ -260,9 +238,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_lost);
  * vgpu_sdma_fault_overflow() - handle the loss of interrupt entries
  * @vdev: device
  *
- * One of the lost entries may have reported a fault of VMID 0. So the function requests a recovery
- * if a job of the kernel may have had a fault. If STATUS shows that only a user's fault has
- * occurred, the function queues fault_work, which handles this fault.
+ * Requests a recovery if a lost entry may have reported a fault of VMID 0. If STATUS shows only a
+ * user's fault, queues vgpu_hw_state.fault_work to handle the fault.
  *
  * Context: interrupt handler.
  */
@@ -304,6 +281,11 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 	unsigned long flags;
 
 	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
+	/*
+	 * Without an IOMMU, the device latches a fault and writes the interrupt entry in one step,
+	 * so the caller has handled all entries. Behind an IOMMU, an entry of VMID 0 may arrive
+	 * later and start the recovery then.
+	 */
 	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_USER);
 	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);
 }

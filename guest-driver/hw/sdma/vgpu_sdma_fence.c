@@ -22,8 +22,8 @@ struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
 /**
  * vgpu_sdma_fence_on_failure() - set a callback for the failure of a job
  * @fence: from vgpu_sdma_fence_alloc(), not submitted
- * @failed: called once before the job's fence signals with an error; called neither if the
- *          job succeeds nor if the submission itself fails
+ * @failed: called once, before the job's fence signals with an error; not called if the
+ *          submission itself fails
  * @arg: argument of @failed, valid until the fence has signalled
  */
 void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
@@ -38,8 +38,7 @@ void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
  * @fence: from vgpu_sdma_fence_alloc(), not submitted
  * @vram_epoch: vgpu_hw.vram_epoch at a time when VRAM held the content that the job needs
  *
- * The submission fails with -ECANCELED if VRAM has been lost since that time. (A job that is
- * already on the ring when VRAM is lost ends with -ECANCELED even without this call.)
+ * The submission fails with -ECANCELED if VRAM has been lost since that time.
  */
 void vgpu_sdma_fence_needs_vram(struct vgpu_sdma_fence *fence, int vram_epoch)
 {

@@ -33,141 +33,161 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
 /**
  * struct vgpu_sdma_ring - an engine: the kernel's ring, and user queues
  *
- * The first VGPU_NUM_SDMA engines have a ring of the kernel. The others have user queues
- * only: no job is ever pending, and @ready is never set. These engines do not use @ring,
- * @ring_dma, @ring_mc, @fence_wb, @fence_dma, @fence_mc, @scratch and @sched.
- *
- * @vdev: device
- * @lock: serialises submissions; held while waiting for ring space. Callers outside of hw/
- *        may hold any of their own locks when they submit
- * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
- *              and @done; also the lock of the dma_fences. Taken in hard interrupt context
- * @end_lock: A thread holds it to end pending jobs of a frozen ring, and to restart the ring.
- *            The recovery, @watchdog and the removal do so. Protects @scratch. The fences of a
- *            frozen ring signal only when the holder makes progress, so the holder does not
- *            allocate with reclaim, which may wait for fences
- * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user queues'
- *            registers
- * @pending: list of struct vgpu_sdma_fence that have not signalled, oldest first
- * @ended_ops: operations that a fence gets when it has signalled. A signalled fence may
- *             outlive this module, so these operations are not part of the module
- * @space: woken when @done advances and when the ring goes down
- * @watchdog: detects an engine that makes no progress
- * @seen_seqno: number of the oldest pending job at the last run of @watchdog
- * @seen_rptr: read pointer at the last run of @watchdog
- * @seen_since: time, in jiffies, at which @watchdog first read @seen_seqno and @seen_rptr
- * @seen_fault: value of VGPU_FAULT_STATUS_REG at the last run of @watchdog
- * @engine: engine number
- * @ring: packets, coherent memory
- * @ring_dma: bus address of @ring
- * @ring_mc: MC address of @ring, for the engine
- * @fence_wb: memory to which the engine writes the number of the last finished job
- * @fence_dma: bus address of @fence_wb
- * @fence_mc: MC address of @fence_wb, for the engine
- * @wptr: bytes written to the ring since creation; protected by @lock
- * @submitted: bytes of whole jobs written since creation
- * @done: bytes of finished jobs since creation: the oldest pending job starts at this offset
- * @resets: number of resets of the engine since a job last finished
- * @scratch: buffer for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; protected by @end_lock
- * @rlc: settings of the loaded user queues, indexed by hardware queue
- * @rlc_loaded: bitmap of loaded user queues
- * @rlc_stuck: bitmap of user queues that did not stop when they were disabled; cleared when
- *             the engine is reset
- * @rlc_reset: woken when @rlc_stuck is cleared
- * @rlc_off: the engine is being reset: loads and unloads change @rlc and @rlc_loaded, but write
- *           no register
- * @finished: low half of the number of the last job known to be done. While @frozen is set,
- *            it is possible that the fence of this job has not signalled yet
- * @frozen: the engine is being recovered: interrupts and polls signal no job
- * @suspect: number of the job in which the engine hangs or stopped; 0: none
- * @fault: VMID 0 had a fault, perhaps in the oldest pending job
- * @helpless: the request for a recovery was not accepted, so @watchdog takes the ring down
- * @fence_context: dma_fence context
- * @fence_seqno: number of the last job that was written to the ring; protected by @lock
- * @ready: the kernel's ring takes jobs
- * @sched: scheduler that selects the next job for the ring
+ * Engines from number VGPU_NUM_SDMA on have user queues only: @pending stays empty, @ready stays
+ * false, and @ring, @fence_wb, @scratch and @sched are not used.
  */
 struct vgpu_sdma_ring {
+	/** @vdev: device */
 	struct vgpu_device *vdev;
-	struct mutex lock;	/* serialises submissions */
+	/**
+	 * @lock: serialises submissions; held while waiting for ring space. Callers outside of hw/
+	 * may hold any of their own locks when they submit
+	 */
+	struct mutex lock;
+	/**
+	 * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
+	 * and @done; taken in hard interrupt context. Also the lock of the dma_fences. A signalled
+	 * fence may outlive @fence_lock, because the last put takes no lock
+	 */
 	spinlock_t fence_lock;
-	struct mutex end_lock;	/* serialises threads that end jobs of a frozen ring */
-	struct mutex rlc_lock;	/* protects the user queues */
+	/**
+	 * @end_lock: held to end jobs of a frozen ring and to restart the ring; protects @scratch.
+	 * Fences depend on the holder, so the holder does not allocate with reclaim, which may wait
+	 * for fences
+	 */
+	struct mutex end_lock;
+	/**
+	 * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the registers of the user
+	 * queues
+	 */
+	struct mutex rlc_lock;
+	/** @pending: list of struct vgpu_sdma_fence that have not signalled, oldest first */
 	struct list_head pending;
+	/**
+	 * @ended_ops: operations that a fence gets when it has signalled. They are not part of this
+	 * module, because the fence may outlive the module
+	 */
 	const struct dma_fence_ops *ended_ops;
+	/** @space: woken when @done advances and when the ring goes down */
 	wait_queue_head_t space;
+	/** @watchdog: detects an engine that makes no progress */
 	struct delayed_work watchdog;
+	/** @seen_seqno: number of the oldest pending job at the last run of @watchdog */
 	u64 seen_seqno;
+	/** @seen_rptr: read pointer at the last run of @watchdog */
 	u64 seen_rptr;
+	/** @seen_since: time, in jiffies, of the last progress or restart of the ring */
 	unsigned long seen_since;
+	/** @seen_fault: value of VGPU_FAULT_STATUS_REG at the last run of @watchdog */
 	u32 seen_fault;
+	/**
+	 * @finished: number of the last job known to be done; only the bits that a TRAP carries are
+	 * valid. While @frozen is set, the fence of this job may not have signalled yet
+	 */
 	u32 finished;
+	/** @engine: engine number */
 	unsigned int engine;
+	/** @ring: packets, coherent memory */
 	__le32 *ring;
+	/** @ring_dma: bus address of @ring */
 	dma_addr_t ring_dma;
+	/** @ring_mc: MC address of @ring, for the engine */
 	u64 ring_mc;
+	/**
+	 * @fence_wb: memory to which the FENCE packet of each job writes the job's number. The last
+	 * job that wrote its number may not be done yet (vgpu_sdma_ring_poll())
+	 */
 	__le32 *fence_wb;
+	/** @fence_dma: bus address of @fence_wb */
 	dma_addr_t fence_dma;
+	/** @fence_mc: MC address of @fence_wb, for the engine */
 	u64 fence_mc;
+	/** @wptr: write pointer, in bytes since creation of the ring; protected by @lock */
 	u64 wptr;
+	/** @submitted: value of @wptr after the last submitted job */
 	u64 submitted;
+	/** @done: start of the oldest pending job, in bytes since creation of the ring */
 	u64 done;
+	/** @fence_context: dma_fence context */
 	u64 fence_context;
+	/** @fence_seqno: number of the last job written to the ring; protected by @lock */
 	u64 fence_seqno;
+	/**
+	 * @resets: number of resets of the engine while a job was pending, since a job last
+	 * finished or was given up
+	 */
 	unsigned int resets;
+	/** @scratch: buffer for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS */
 	u32 *scratch;
+	/** @rlc: settings of the loaded user queues, indexed by hardware queue */
 	struct vgpu_sdma_queue_regs rlc[SDMA_NUM_RLC];
+	/** @rlc_loaded: bitmap of loaded user queues */
 	unsigned long rlc_loaded;
+	/**
+	 * @rlc_stuck: bitmap of hardware queues that did not become idle when a user queue was
+	 * loaded or stopped; cleared when the engine is reset
+	 */
 	unsigned long rlc_stuck;
+	/** @rlc_reset: woken when @rlc_stuck is cleared */
 	wait_queue_head_t rlc_reset;
+	/**
+	 * @rlc_off: the engine is being reset: loads and unloads of user queues change @rlc and
+	 * @rlc_loaded, but write no register
+	 */
 	bool rlc_off;
+	/** @frozen: the engine is being recovered: interrupts and polls signal no job */
 	bool frozen;
+	/** @suspect: number of the job in which the engine hangs or stopped; 0: none */
 	u64 suspect;
+	/** @fault: VMID 0 had a fault, perhaps in the oldest pending job */
 	bool fault;
+	/** @helpless: a request for a recovery was refused, so @watchdog takes the ring down */
 	bool helpless;
+	/** @ready: the kernel's ring takes jobs */
 	bool ready;
+	/** @sched: scheduler that selects the next job for the ring */
 	struct drm_gpu_scheduler sched;
 };
 
 /**
  * struct vgpu_sdma_fence - a job and its fence; allocated before the submission
- * @base: first member, because dma_fence_free() frees this structure by the address of
- *        @base
- * @link: element of vgpu_sdma_ring.pending
- * @end: value of vgpu_sdma_ring.wptr after the job
- * @failures: number of engine failures in the job; accessed by the recovery only
- * @engine: engine number; a copy, because the fence may outlive the device
- * @failed: function that is called with @arg before @base signals with an error, or NULL
- * @arg: argument of @failed
- * @needs_vram: submission fails if VRAM was lost since @vram_epoch
- * @vram_epoch: value of vgpu_hw.vram_epoch when VRAM held the content that the job needs
  */
 struct vgpu_sdma_fence {
+	/** @base: first member: dma_fence_free() frees this structure by the address of @base */
 	struct dma_fence base;
+	/** @link: element of vgpu_sdma_ring.pending */
 	struct list_head link;
+	/** @end: value of vgpu_sdma_ring.wptr after the job */
 	u64 end;
+	/** @failures: number of engine failures in the job; accessed by the recovery only */
 	unsigned int failures;
+	/** @engine: engine number; a copy, because the fence may outlive the device */
 	unsigned int engine;
+	/** @failed: called with @arg before @base signals with an error, or NULL */
 	vgpu_sdma_failed_fn failed;
+	/** @arg: argument of @failed */
 	void *arg;
+	/** @needs_vram: the submission fails if VRAM was lost since @vram_epoch */
 	bool needs_vram;
+	/** @vram_epoch: vgpu_hw.vram_epoch when VRAM held the content that the job needs */
 	int vram_epoch;
 };
 
 /**
  * enum vgpu_fault_state - whether a job of the kernel may have had a fault
- * @VGPU_FAULT_NONE: no fault is latched, or the device does not answer
- * @VGPU_FAULT_USERS: no job had a fault: the latched fault is of a user, and no other fault has
- *                    followed it
- * @VGPU_FAULT_UNKNOWN: a job may have had a fault. Either other faults, with unknown VMIDs, have
- *                      followed the latched fault of a user. Or a user's fault is being cleared,
- *                      and the interrupt entries of the faults after it are not handled yet
- * @VGPU_FAULT_KERNELS: a job had a fault (VMID 0)
  */
 enum vgpu_fault_state {
+	/** @VGPU_FAULT_NONE: no fault is latched, or the device does not answer */
 	VGPU_FAULT_NONE,
+	/** @VGPU_FAULT_USERS: only a user's fault has occurred, and is latched */
 	VGPU_FAULT_USERS,
+	/**
+	 * @VGPU_FAULT_UNKNOWN: a job of the kernel may have had a fault. Either faults of unknown
+	 * VMIDs have followed the latched user's fault, or a user's fault is being cleared and
+	 * interrupt entries are not handled yet
+	 */
 	VGPU_FAULT_UNKNOWN,
+	/** @VGPU_FAULT_KERNELS: a job of the kernel had a fault (VMID 0) */
 	VGPU_FAULT_KERNELS,
 };
 

@@ -118,9 +118,8 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset, because until then the engine may access memory of the
- * queue. kfd/ frees this memory and the VMID when the load or unload returns. The wait cannot
- * deadlock, because the recovery takes no lock of kfd/.
+ * Wait until the engine has been reset. Until then the engine may use the queue's memory and VMID,
+ * which kfd/ frees after the wait. The wait cannot deadlock: the recovery takes no lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -129,15 +128,9 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Copy the write pointer from user memory to the register of a disabled queue whose doorbell
- * is enabled. If user space rang the doorbell before the doorbell was enabled, the device dropped
- * the write, but the write pointer is also in user memory.
- *
- * User space may ring the doorbell while this function runs. The function may then overwrite the
- * newer write pointer with an older one, which could be less than the read pointer. So repeat
- * until user memory holds the value that this function wrote last. If user space stores a newer
- * value afterwards, user space rings the doorbell after this function's last write, so that the
- * register gets the newer value.
+ * Copy the write pointer from user memory to the register of a disabled queue. The device dropped
+ * doorbell writes from before the queue's doorbell was enabled, but user memory has the newest
+ * write pointer.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,
@@ -150,6 +143,11 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	/* Read a register, so that the device has processed the earlier writes. */
 	vgpu_rreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL));
 	wptr = regs->read_wptr(regs->owner);
+	/*
+	 * User space may ring the doorbell between the read of user memory and the write of the
+	 * register. The write then replaces a newer pointer by an older one. So repeat until user
+	 * memory holds the value that was written last.
+	 */
 	do {
 		written = wptr;
 		vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_MINOR_PTR_UPDATE),
@@ -158,6 +156,7 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 		vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_MINOR_PTR_UPDATE),
 			  0);
 		vgpu_rreg(vdev, reg);
+		/* A pointer that user space stores after this read arrives by a later doorbell. */
 		wptr = regs->read_wptr(regs->owner);
 	} while (wptr != written && --tries);
 }
@@ -206,13 +205,12 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
  * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
  * @regs: settings of the user queue
  *
- * The engine starts immediately if the ring has work. If the engine is being reset, the queue
- * is loaded after the reset.
- *
  * Context: sleeps, does not allocate.
  *
- * Return: 0, -EINVAL for values that the registers cannot hold, or -ETIME if the hardware
- * queue did not become idle and the engine has been reset.
+ * Return:
+ * * 0
+ * * -EINVAL: the registers cannot hold a value
+ * * -ETIME: the hardware queue stayed busy, and the engine was reset or given up
  */
 int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 			 unsigned int queue,
@@ -230,6 +228,7 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 
 	ring = &to_hw_state(vdev)->sdma[engine];
 	mutex_lock(&ring->rlc_lock);
+	/* During a reset of the engine, vgpu_sdma_rlc_restore() loads the queue later. */
 	if (!ring->rlc_off)
 		ret = queue_write(vdev, engine, queue, regs);
 	if (ret) {
@@ -249,15 +248,16 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
- * @rptr: receives the read pointer, which is at the start of the packet that was in
- *        progress
+ * @rptr: receives the read pointer, valid only on success; an interrupted packet counts as unread
  *
  * On return the engine does not access memory for the queue.
  *
- * Context: sleeps; does not allocate, so MMU notifiers may call it.
+ * Context: sleeps; does not allocate, so MMU notifiers may call this function.
  *
- * Return: 0, -EINVAL for a queue that does not exist, or -ETIME if the queue did not stop
- * and the engine has been reset or given up; @rptr is not reliable then.
+ * Return:
+ * * 0
+ * * -EINVAL: wrong @engine or @queue
+ * * -ETIME: the queue did not stop, and the engine was reset or given up
  */
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, u64 *rptr)
@@ -349,12 +349,15 @@ unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
  * @ring: the engine
  * @dead: bitmap of queues that must not run again
  *
- * If the reset interrupted a packet, the engine executes the packet again from its start.
+ * The engine repeats a packet that the reset interrupted.
  *
  * Context: sleeps; the caller holds @ring->rlc_lock.
  *
- * Return: bitmap of the queues that do not run any more: loaded queues that are in @dead or
- * could not be loaded again, and queues that did not stop before the reset.
+ * Return: bitmap of the queues that stay stopped:
+ *
+ * * loaded queues in @dead
+ * * queues that could not be loaded again
+ * * queues that did not stop before the reset
  */
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 				    unsigned long dead)
@@ -377,8 +380,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
  * vgpu_sdma_rlc_give_up() - stop the user queues of an engine after the recovery failed
  * @ring: the engine, parked
  *
- * Does nothing if no user queue is stuck (vgpu_sdma_ring.rlc_stuck). Otherwise resets and halts
- * the engine, so that none of the engine's user queues runs again.
+ * If a user queue is stuck (vgpu_sdma_ring.rlc_stuck), resets and halts the engine, so that no user
+ * queue of the engine runs again.
  *
  * Context: sleeps.
  */

@@ -11,25 +11,30 @@ struct vgpu_device;
 
 /**
  * struct vgpu_sdma_queue_regs - settings of a user queue
- * @ring_va: address of the ring in the VMID's address space, 256-byte aligned
- * @rptr_va: address in the VMID's address space to which the engine writes its read pointer
- * @rptr: read pointer to start from, bytes since creation of the queue
- * @read_wptr: function that returns the write pointer in user memory, in bytes since
- *             creation of the queue; called with rlc_lock held whenever the queue is
- *             loaded, also after a reset
- * @owner: argument of @read_wptr
- * @ring_bytes: bytes of the ring, a power of two
- * @doorbell_offset: byte offset of the doorbell in BAR 2
- * @vmid: VMID, 1 to 15
  */
 struct vgpu_sdma_queue_regs {
+	/** @ring_va: address of the ring in the VMID's address space, 256-byte aligned */
 	u64 ring_va;
+	/**
+	 * @rptr_va: address, in the VMID's address space, to which the engine writes the queue's
+	 * read pointer; 8-byte aligned
+	 */
 	u64 rptr_va;
+	/** @rptr: read pointer to start from, in bytes since creation of the queue */
 	u64 rptr;
+	/**
+	 * @read_wptr: Returns the write pointer in user memory, in bytes since creation of the
+	 * queue. Called with vgpu_sdma_ring.rlc_lock held whenever the queue is loaded, also after
+	 * a reset.
+	 */
 	u64 (*read_wptr)(const void *owner);
+	/** @owner: argument of @read_wptr */
 	const void *owner;
+	/** @ring_bytes: length of the ring, a power of two, at least 256 */
 	u32 ring_bytes;
+	/** @doorbell_offset: byte offset of the queue's doorbell in BAR 2 */
 	u32 doorbell_offset;
+	/** @vmid: 1 to 15 */
 	u8 vmid;
 };
 

@@ -1,36 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Detects SDMA engines that fail, and implements the steps of their recovery.
- *
- * DOC: a failing engine
- *
- * A failure is detected by the watchdog (no progress of the kernel's ring for
- * lockup_timeout), by the interrupt of a bad packet, by a user queue that does not stop, or
- * by a fault of VMID 0 (vgpu_sdma_fault.c). The detecting code requests a recovery
- * (vgpu_hw_state.recover). The worker of reset/ executes all recoveries. To reset an
- * engine, it calls:
- *
- *	vgpu_sdma_park()		stops the signalling of jobs, disables the
- *					queues, and saves the read pointers of the user
- *					queues; a queue that does not stop is the one in
- *					which the engine hangs
- *	vgpu_sdma_engine_reset()	resets the engine; or reset/ resets the device
- *	vgpu_sdma_unpark()		decides whether a failed job is run again (see
- *					below); starts the ring at the first job that is
- *					not done; loads the user queues
- *
- * After a fault of VMID 0 the engine itself works. So a soft recovery parks and unparks
- * only the kernel's ring, and user queues keep running.
- *
- * What happens to a job after a failure:
- *
- * - A job of plain copies, fills and page-table writes is run again after each failure: by the
- *   engine after the first failure, by the CPU after the second.
- * - Any other job is run again only if the failure is the first one of the job and is a fault of
- *   VMID 0. Otherwise the job ends with an error.
- *
- * No later job has started when a job is run again.
- *
+ * Detects SDMA engines that fail, and implements the steps of their recovery, which reset/ calls.
  * Fences depend on the functions of this file, so these functions do not allocate.
  */
 #include <linux/iopoll.h>
@@ -48,7 +18,7 @@
  * limit the device is reset instead of the engine.
  */
 #define SDMA_MAX_RESETS		4u
-/* After this number of failures of the engine in one job, the CPU executes the job. */
+/* Number of failures of a job, including faults of VMID 0, after which the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
 /* Longest interval of the watchdog, in jiffies. Limits the delay after a lost interrupt. */
 #define SDMA_LOOK_MAX		(HZ / 4ul)
@@ -150,16 +120,13 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	vgpu_ih_poll(vdev, false);
 	ring_look_for_fault(ring);
 
-	/*
-	 * Do not call vgpu_sdma_ring_poll() for a frozen ring, because a reset may already have
-	 * cleared a fault of VMID 0. A job with such a fault has written its number to memory, and
-	 * must run again. While the fault is latched, vgpu_sdma_ring_poll() does not count the job
-	 * as done. After the reset it would, because the number is still in memory.
-	 *
-	 * The ring is frozen before the reset starts, and the reset waits for vgpu_io_end(). So if
-	 * the ring is not frozen here, no reset clears the fault during vgpu_sdma_ring_poll().
-	 */
+	/* Until vgpu_io_end(), no reset of the device can clear a latched fault. */
 	vgpu_io_begin(vdev);
+	/*
+	 * Do not poll a frozen ring. A job with a fault of VMID 0 has written the job's number to
+	 * memory, but must run again. Once a reset has cleared the fault, vgpu_sdma_ring_poll()
+	 * would count this job as done.
+	 */
 	if (!READ_ONCE(ring->frozen))
 		vgpu_sdma_ring_poll(ring);
 	status = vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
@@ -189,10 +156,9 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
 		/*
-		 * Mark the job as suspect here, because vgpu_sdma_ring_park() may not mark it:
-		 * an engine that hangs in a job may still stop within SDMA_PARK_US. The
-		 * recovery would run an unmarked job again and count no failure, so the engine
-		 * could hang in this job again and again.
+		 * Mark the job as suspect, so that the recovery does not run the job again and
+		 * again. vgpu_sdma_ring_park() does not mark the job if the engine stops within
+		 * SDMA_PARK_US.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -255,6 +221,10 @@ static void ring_freeze(struct vgpu_sdma_ring *ring)
 	spin_unlock_irq(&ring->fence_lock);
 }
 
+/*
+ * Let the CPU execute the oldest job, @fence. If the CPU cannot, the job ends with @error. The
+ * caller holds end_lock.
+ */
 static void ring_end_by_cpu(struct vgpu_sdma_ring *ring,
 			    struct vgpu_sdma_fence *fence, int error)
 {
@@ -347,14 +317,13 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
  *
- * After the call, also if it returns false, no job is signalled until vgpu_sdma_ring_unpark()
- * or vgpu_sdma_ring_down().
+ * After the call no job is signalled until vgpu_sdma_ring_unpark() or vgpu_sdma_ring_down().
+ * User queues keep running.
  *
- * Context: the recovery's worker; sleeps.
+ * Context: the recovery's worker or suspend; sleeps.
  *
- * Return: false if the engine needs a reset: it did not stop using the ring within
- * SDMA_PARK_US, or it reports an exception. An exception that a fault of VMID 0 may have
- * caused does not count. True if the engine needs no reset.
+ * Return: false if the engine needs a reset: the ring did not stop within SDMA_PARK_US, or the
+ * engine reports an exception that no fault of VMID 0 explains.
  */
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
@@ -396,14 +365,11 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
  * vgpu_sdma_park() - stop all queues of an engine before a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @dead: receives a bitmap of user queues: queues that do not stop (the engine hangs in
- *        them), and queues that had stopped on an error before
+ * @dead: receives a bitmap of the user queues that do not stop, or had stopped on an error
  *
- * After the call no job is signalled until vgpu_sdma_unpark() or vgpu_sdma_ring_down(). A user
- * queue may be loaded or unloaded before vgpu_sdma_unpark(), but this changes no register, only
- * vgpu_sdma_ring.rlc and .rlc_loaded.
+ * After the call no job is signalled until vgpu_sdma_unpark() or vgpu_sdma_ring_down().
  *
- * Context: the recovery's worker; sleeps.
+ * Context: the recovery's worker or suspend; sleeps.
  */
 void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 		    unsigned long *dead)
@@ -414,21 +380,24 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 		vgpu_sdma_ring_park(vdev, engine);
 	mutex_lock(&ring->rlc_lock);
 	*dead = vgpu_sdma_rlc_park(ring);
+	/* Until vgpu_sdma_unpark(), loads and unloads of user queues write no register. */
 	ring->rlc_off = true;
 	mutex_unlock(&ring->rlc_lock);
 }
 
 /*
- * The engine failed in the job of @fence, or VMID 0 had a fault. Decide whether the engine runs
- * the job again, the CPU executes it, or it ends with an error. A fault of VMID 0 means that the
- * GART's table was wrong, not the job. So if this fault is the job's only failure, the engine runs
- * the job again, even if the CPU could not execute it.
+ * The oldest job, @fence, has failed, or VMID 0 had a fault. Decide whether the engine runs the
+ * job again, the CPU executes the job, or the job ends with -ETIME. No later job has started.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)
 {
 	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
 
+	/*
+	 * If the engine failed in a job that must not be run twice, end the job. After a fault of
+	 * VMID 0 any job may be run again, because the GART's table was wrong, not the job.
+	 */
 	if (ring->suspect == fence->base.seqno &&
 	    !vgpu_sdma_cpu_can(ring->scratch, ndw)) {
 		drm_err(&ring->vdev->drm, "sdma%u: job %llu is given up\n",
@@ -450,10 +419,9 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
  * @engine: 0 to VGPU_NUM_SDMA - 1, parked, or in its reset state
  * @vram_lost: the content of VRAM was lost: pending jobs end with -ECANCELED
  *
- * If the oldest job failed, it is run again, executed by the CPU or ended with an error (see
- * "DOC: a failing engine").
+ * After a failure or a fault of VMID 0, ring_judge() decides whether the oldest job is run again.
  *
- * Context: the recovery's worker; sleeps.
+ * Context: the recovery's worker or resume; sleeps.
  */
 void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 			   bool vram_lost)
@@ -498,13 +466,12 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 
 /**
  * vgpu_sdma_unpark() - restart an engine after a reset
- * @vdev: device; the engine is in its reset state, and the GART works
- * @engine: 0 to SDMA_NUM_ENGINES - 1
+ * @vdev: device; the GART works
+ * @engine: 0 to SDMA_NUM_ENGINES - 1, in its reset state
  * @dead: bitmap of user queues that must not run again
- * @vram_lost: the content of VRAM was lost: pending jobs of the kernel end with -ECANCELED, and
- *             all user queues are stopped
+ * @vram_lost: VRAM was lost: pending jobs end with -ECANCELED, user queues do not run again
  *
- * Context: the recovery's worker; sleeps.
+ * Context: the recovery's worker or resume; sleeps.
  *
  * Return: bitmap of the user queues that were stopped for good.
  */
@@ -557,9 +524,8 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Count a reset only if the kernel's ring has a pending job. Otherwise a user queue caused
-	 * the reset. Such resets must not add up to the limit, so set the count to 0. An idle ring
-	 * would not do so by itself, because only the end of a job sets the count to 0.
+	 * Resets that user queues cause must not add up to the limit. So if the kernel's ring has
+	 * no pending job, do not count this reset, but set the count to 0.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A scheduler (drm_sched) for each SDMA engine with a ring of the kernel: jobs wait in
- * their entities for the fences that they depend on, and are then submitted to the ring.
- * Jobs of the kernel (mm/vgpu_copy_job.c) precede jobs of the render node
- * (drm/vgpu_sched.c).
- *
- * The ring's watchdog detects a hang in a job, and vgpu_sdma_recover.c recovers the
- * engine; the job's result is the error of its ring fence. So drm_sched's timeout is
- * off. Credits limit the jobs on a ring so that the next job always fits: submission
- * by a scheduler does not wait for ring space.
- *
- * Fences depend on the workqueue of a scheduler. drm_sched creates this workqueue with
- * WQ_MEM_RECLAIM, so that it makes progress under memory pressure.
+ * A scheduler (drm_sched) for each SDMA engine with a ring of the kernel. A job waits in an entity
+ * of the scheduler until the job's dependencies have signalled. Then the scheduler submits the job
+ * to the ring.
  */
 #include <linux/kmemleak.h>
 #include <linux/slab.h>
@@ -34,17 +25,14 @@ static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
 
 /**
  * struct sched_stub - substitute for the scheduler in the fences of jobs that have ended
- * @sched: only the name is set
- * @name: name of the scheduler
  *
- * A sync file, a syncobj or a reservation of another driver may hold the fences after the
- * scheduler and this module have been freed. The timeline name of a drm_sched fence is the
- * name of the fence's scheduler, so the fence needs a scheduler that still exists. From
- * Linux 6.17 on, dma_fence_timeline_name() does not call the operations of a signalled fence,
- * and the stub is not needed.
+ * Before Linux 6.17, the timeline name of a signalled fence is read from the fence's scheduler.
+ * The fence may outlive the scheduler.
  */
 struct sched_stub {
+	/** @sched: only the name is set */
 	struct drm_gpu_scheduler sched;
+	/** @name: name of the scheduler */
 	char name[8];
 };
 
@@ -210,8 +198,7 @@ static void ring_drain(struct vgpu_sdma_ring *ring)
  * vgpu_sdma_drain() - wait until the kernel's rings are empty
  * @vdev: device
  *
- * The jobs of a failing engine end, too, because the recovery runs them again or ends them with
- * an error. If the request for a recovery is not accepted, vgpu_sdma_ring_down() ends the jobs.
+ * If an engine fails, the recovery or vgpu_sdma_ring_down() ends the jobs of this engine.
  *
  * Context: sleeps.
  */
@@ -242,10 +229,16 @@ static void sched_fini(struct drm_device *drm, void *arg)
  */
 int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 {
+	/*
+	 * Fences depend on the scheduler's workqueue. submit_wq stays NULL, so that
+	 * drm_sched_init() creates a workqueue with WQ_MEM_RECLAIM.
+	 */
 	struct drm_sched_init_args args = {
 		.ops = &sdma_sched_ops,
 		.num_rqs = DRM_SCHED_PRIORITY_COUNT,
+		/* With this limit, the next job always fits into the ring, without a wait. */
 		.credit_limit = CREDIT_LIMIT,
+		/* No timeout, because vgpu_sdma_watchdog() detects hangs. */
 		.timeout = MAX_SCHEDULE_TIMEOUT,
 		.dev = &vdev->pdev->dev,
 	};

@@ -22,17 +22,19 @@ struct vgpu_sdma_job {
 
 /**
  * struct vgpu_sdma_job_ops - functions by which a scheduler calls the owner of a job
- * @prepare: returns a fence to wait for, or NULL if the job may run. The member may be NULL
- * @run: submits the job to the ring. Returns the ring's fence, or an ERR_PTR, which
- *       becomes the error of the job
- * @free: frees the job, which has ended
  *
  * Fences depend on @prepare and @run, so these functions neither allocate nor take a
  * reservation.
  */
 struct vgpu_sdma_job_ops {
+	/** @prepare: returns a fence to wait for, or NULL if the job may run; optional */
 	struct dma_fence *(*prepare)(struct vgpu_sdma_job *job);
+	/**
+	 * @run: submits the job to the ring; returns the ring's fence, or an ERR_PTR with the error
+	 * of the job
+	 */
 	struct dma_fence *(*run)(struct vgpu_sdma_job *job);
+	/** @free: frees the job, which has ended */
 	void (*free)(struct vgpu_sdma_job *job);
 };
 

@@ -90,8 +90,8 @@ err_free:
  * kfd_device_fini() - remove a GPU's KFD node
  * @vdev: GPU; nothing is done if kfd_device_init() was not called or has failed
  *
- * Detaches every process that has state on the GPU: the process loses its KFD state on all
- * GPUs. Waits until the state of each of these processes on this GPU is freed.
+ * Detaches every process that uses the GPU. A detached process cannot use KFD on other GPUs
+ * either. Waits until the state of these processes on this GPU is freed.
  *
  * Context: remove. Sleeps; no locks are held.
  */

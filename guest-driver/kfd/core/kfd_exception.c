@@ -21,11 +21,10 @@
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
  *
- * Implements kfd_process_ops.memory_exception. If a debugger has subscribed to memory faults, the
- * debugger gets the exception, and decides whether the process also gets the exception. Without a
- * subscribed debugger the process gets the exception.
+ * Implements kfd_process_ops.memory_exception. The fault goes to the process, or to a debugger
+ * that has subscribed to memory faults (kfd_dbg_raise_fault()).
  *
- * Context: fault worker; spinlocks are taken.
+ * Context: fault worker. Takes spinlocks.
  */
 void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write)
@@ -53,16 +52,12 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
 /**
  * kfd_queue_bad_packet() - stop a compute queue after a bad packet
  * @pdd: state of the process on the GPU
- * @doorbell: byte offset of the queue's doorbell in the process's doorbell slice
+ * @doorbell: byte offset of the queue's doorbell in the process's slice
  * @at: GPU clock of the interrupt
  * @code: exception for the debugger
  * @why: reason, for the message
  *
- * Does nothing if the queue of @doorbell is stopped already, or was created after @at (an earlier
- * queue with the same doorbell then had the bad packet). Otherwise stops the queue, signals the
- * process's HW_EXCEPTION events, and notifies the debugger. If no debugger has subscribed to the
- * exception, notifies the process's runtime instead, provided that RUNTIME_ENABLE has enabled the
- * runtime.
+ * Does nothing if the queue is stopped already, or was created after @at.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */
@@ -85,6 +80,7 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
 		    q->faulted || (s64)((at - q->born) << 16) < 0)
 			continue;
+		/* Without this call, the CP would start the queue again in its next time slice. */
 		kfd_queue_stop(q, why);
 		heard = kfd_dbg_raise_queue(q, mask);
 		id = q->id;
@@ -93,7 +89,9 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	mutex_unlock(&p->queue_lock);
 	if (!died)
 		return;
+	/* If no debugger has subscribed to the exception, notify the process's runtime. */
 	if (!heard && kfd_runtime_enabled(p))
 		kfd_dbg_signal_runtime(p, id, mask, false);
+	/* Signal the process's HW_EXCEPTION events. */
 	kfd_events_reset(pdd, true, false);
 }

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handles the interrupts of user queues, except page faults, which svm/ handles.
- *
- * Interrupts of TRAP packets, of RELEASE_MEM packets and of AQL completion signals set KFD
- * events.
- *
- * A bad packet stops one queue. The hardware itself stops an SDMA queue until the queue is loaded
- * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with its
- * next time slice, so the driver keeps such a queue stopped until user space destroys the queue.
- *
- * A read of poison stops all queues of the process on the GPU. amdkfd resets the GPU as well; this
- * hardware needs no reset after a read of poison.
+ * Handles the interrupts of user queues, except page faults, which svm/ handles. A bad packet stops
+ * one queue. A read of poison stops all queues of the process on the GPU.
  */
 #include <linux/kfifo.h>
 #include <linux/slab.h>
@@ -65,7 +56,10 @@ static unsigned int kfd_sdma_engine(u8 client)
 	return i;
 }
 
-/* Called in hard interrupt context. */
+/*
+ * Called in hard interrupt context. The hardware has stopped the queue until the queue is loaded
+ * again (docs/hardware.md, CONTEXT_STATUS.EXCEPTION of SDMA).
+ */
 static void kfd_sdma_illegal(struct vgpu_device *vdev,
 			     const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -97,7 +91,8 @@ static void kfd_sdma_trap(struct vgpu_device *vdev,
 
 /*
  * Called in hard interrupt context when a queue has read memory with an uncorrectable error.
- * poison_work stops all queues that the process has on this GPU.
+ * poison_work stops all queues that the process has on this GPU. Unlike amdkfd, this driver does
+ * not reset the GPU, because this hardware needs no reset.
  */
 static void kfd_poison(struct vgpu_device *vdev,
 		       const struct vgpu_iv_entry *iv, void *arg)
@@ -139,7 +134,7 @@ static void kfd_poison_work(struct work_struct *work)
 	}
 }
 
-/* Called in hard interrupt context. */
+/* Called in hard interrupt context, for RELEASE_MEM packets and AQL completion signals. */
 static void kfd_cp_end_of_pipe(struct vgpu_device *vdev,
 			       const struct vgpu_iv_entry *iv, void *arg)
 {

@@ -4,11 +4,8 @@
  *
  * DOC: life of a process
  *
- * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of the mm
- * (exit, exec, a kill at any point) detaches the process; the close of the file does not. An open
- * file stores only the mm of the process that opened the file, and every call looks up the
- * kfd_process of that mm. Calls of a child that inherited the file fail with -EBADF, because the
- * child has another mm.
+ * A kfd_process belongs to an mm. The first open of /dev/kfd creates the kfd_process. The close of
+ * the file does not end the kfd_process.
  *
  *	open ──► notifier registered ──► hashed
  *	                                    │ mm ends, or a GPU is removed
@@ -17,17 +14,6 @@
  *	                                    │ queues evicted, notifier put
  *	                                    ▼
  *	freed ◄── release_work ◄── last reference
- *
- * An mm that opens /dev/kfd again while its process is detached gets another
- * kfd_process with another notifier.
- *
- * kfd_process_detach() removes the process from the hash, so that no lookup finds the process, and
- * takes the process's queues off the GPU. The MMU notifier holds a reference to the process. After
- * the notifier is put, its SRCU grace period passes, and then kfd_process_free_notifier() drops
- * this reference. As long as an earlier lookup holds another reference, the process is not torn
- * down. The teardown runs in release_work, which frees these objects in this order:
- *
- *	queues, SVM, BOs, address spaces, PASID
  */
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -159,6 +145,10 @@ static void kfd_process_mm_release(struct mmu_notifier *mn,
 	kfd_process_detach(mmu_notifier_to_process(mn));
 }
 
+/*
+ * Called an SRCU grace period after mmu_notifier_put(). Drops the notifier's reference to the
+ * process.
+ */
 static void kfd_process_free_notifier(struct mmu_notifier *mn)
 {
 	kfd_unref_process(mmu_notifier_to_process(mn));
@@ -220,10 +210,9 @@ err_free:
 }
 
 /*
- * Register a new MMU notifier for the process. Do not reuse a notifier that the mm already has: it
- * may belong to a kfd_process that kfd_process_detach() is ending. The caller holds a reference on
- * mm_users. The caller holds no lock, because the function may wait for mmap_lock for a long time.
- * This wait is killable.
+ * Register a new MMU notifier for @p. Do not use mmu_notifier_get(), which could return the
+ * notifier of an older kfd_process that is being detached. The caller holds a reference on
+ * mm_users, and no locks, because the wait for mmap_lock may be long.
  */
 static int kfd_process_register(struct kfd_process *p)
 {
@@ -267,10 +256,14 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
  * @thread: thread that uses @mm
  * @mm: address space; the caller holds a reference on mm_users
  *
- * Context: no locks are held. Takes mmap_lock, killable, and kfd_processes_mutex.
+ * Context: no locks are held. Takes mmap_lock and kfd_processes_mutex.
  *
- * Return: 0; -EINVAL if the leader of @thread's thread group does not use @mm; -ESRCH if the thread
- * group has ended; -ENOSPC if no PASID is free; -EINTR after a signal; -ENOMEM.
+ * Return: 0, -ENOMEM or:
+ *
+ * * -EINVAL: @thread's group leader does not use @mm
+ * * -ESRCH: @thread's group has ended
+ * * -ENOSPC: no PASID is free
+ * * -EINTR: a fatal signal arrived
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {

@@ -45,12 +45,9 @@ static void kfd_process_resume(struct kfd_process *p)
 /**
  * kfd_suspend() - take queues and SVM pages off a GPU before the system's sleep
  * @vdev: GPU
- * @frozen: true if user space is frozen; if false, running processes may move SVM pages to VRAM
- *          again
+ * @frozen: user space is frozen. If false, running processes may move SVM pages to VRAM again
  *
- * If a process has state on the GPU, the function takes all queues of the process off the hardware,
- * also on other GPUs. The function then migrates SVM pages from this GPU's VRAM to system memory.
- * The caller must call kfd_resume() later, even if this function returned an error.
+ * The caller must call kfd_resume() later, even after an error.
  *
  * Context: takes kfd_process.mutex. Sleeps.
  *
@@ -64,6 +61,7 @@ int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 	while ((p = kfd_lookup_process_after(pasid))) {
 		pasid = p->pasid;
 		if (kfd_process_device_of(p, vdev)) {
+			/* This takes the process's queues off other GPUs, too. */
 			kfd_process_suspend(p);
 			if (frozen)
 				svm_suspend(p);
@@ -76,10 +74,6 @@ int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 /**
  * kfd_resume_device() - let all processes ignore faults that a GPU raised before the system slept
  * @vdev: GPU
- *
- * A process ignores faults that are not later than a stored time of the GPU's clock. This clock may
- * have restarted, and then the stored time could be later than new faults. So the function sets the
- * stored time to the present time of the clock.
  *
  * Context: before the GPU raises its first fault. Sleeps.
  */

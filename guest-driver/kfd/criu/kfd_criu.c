@@ -4,17 +4,9 @@
  *
  *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT ─► UNPAUSE ─► queues run
  *	                    └── or the caller of PROCESS_INFO exits ──► queues run
- *	RESTORE (in a new process) ─► restored: queues off, userptr BOs
- *	             without pages, no SVM ranges ─► RESUME ─► queues run
+ *	RESTORE (in a new process) ─► restored: queues off ─► RESUME ─► queues run
  *
- * All callers need a capability (kfd_ioctl_criu()). The process itself or its tracer calls
- * PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process itself calls RESTORE; any process may call
- * RESUME.
- *
- * A failed RESTORE removes the objects that it has created, except address spaces and doorbells.
- * These stay, because other code reads the pointers to them without a lock. If one of them stays, a
- * second RESTORE in the same process fails, because RESTORE requires a process without address
- * spaces and doorbells.
+ * Between RESTORE and RESUME, userptr BOs have no pages, and no SVM ranges exist.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>
@@ -67,10 +59,9 @@ void kfd_criu_unpause(struct kfd_process *p)
 /**
  * kfd_criu_owner_ends() - end the pause of a process when the pausing process exits
  * @mm: address space of the process that opened a file of /dev/kfd (the opener)
- * @owner: files_struct of the exiting process, which has a descriptor of the opener's file
+ * @owner: files_struct of the exiting process, which closes a descriptor of that file
  *
- * Called when the exiting process closes its descriptor. If the exiting process has paused the
- * opener, the opener runs again. Otherwise the function does nothing.
+ * Does nothing if the exiting process has not paused the opener.
  *
  * Context: takes kfd_process.mutex of the opener. Sleeps.
  */
@@ -238,6 +229,7 @@ static int criu_do_resume(struct kfd_process *p)
 	return 0;
 }
 
+/* Resume the process with pid args->pid. Any process with the capability may call RESUME. */
 static int criu_resume(const struct kfd_ioctl_criu_args *args)
 {
 	struct task_struct *thread;
@@ -269,18 +261,16 @@ static int criu_resume(const struct kfd_ioctl_criu_args *args)
  *
  * Return:
  * * 0
- * * -EACCES: the caller has neither CAP_CHECKPOINT_RESTORE nor CAP_SYS_ADMIN
- * * -EINVAL: unknown operation, or one that the process's state does not allow; counts or sizes
- *   differ from those of PROCESS_INFO; private data is not valid; RESTORE of a process that has
- *   objects already
- * * -EBUSY: the process is debugged; a doorbell or hardware queue of the checkpoint is in use
- * * -EOPNOTSUPP: the process has memory that cannot be saved (logged)
+ * * -EACCES: neither CAP_CHECKPOINT_RESTORE nor CAP_SYS_ADMIN
+ * * -EINVAL: bad arguments or private data; wrong state; RESTORE of a process with objects
+ * * -EBUSY: the process is debugged; a doorbell, hardware queue or global wave sync is taken
+ * * -EOPNOTSUPP: memory that cannot be saved (logged)
  * * -EIO, -ETIME: queues did not stop
- * * -ESRCH: no process has the pid, or the process's address space has ended
+ * * -ESRCH: no such process, or its address space has ended
  * * -ENODEV: no such GPU
- * * -ENOSPC: a queue id or event id is taken
- * * -EPERM: the checkpoint has SVM ranges, but the kernel has no device-private memory; or there
- *   are too many compute queues
+ * * -ENOSPC: queue id or event id is taken; no VMID is free
+ * * -EPERM: the kernel has no device-private memory for SVM ranges; a GPU cannot repair faults; too
+ *   many compute queues
  * * -EMFILE, -EFAULT, -ENOMEM
  */
 int kfd_ioctl_criu(struct kfd_process *p, void *data)

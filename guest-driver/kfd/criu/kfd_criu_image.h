@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Defines the layout of the private data of AMDKFD_IOC_CRIU_OP, the checkpoint of a process.
- *
- * The private data is a head, followed by five arrays: devices, BOs, queues, events and SVM ranges.
- * The head has the length of each array. Objects refer to a device by the device's index in the
- * array of devices. BO handles, locations of SVM ranges and the data of events contain
- * kfd_process_device.gpu_id instead. RESTORE gets the private data from user space and checks each
- * field.
+ * Layout of the private data of AMDKFD_IOC_CRIU_OP, the checkpoint of a process: a head, then
+ * arrays of devices, BOs, queues, events and SVM ranges. RESTORE gets the private data from user
+ * space and checks each field.
  */
 #ifndef KFD_CRIU_IMAGE_H
 #define KFD_CRIU_IMAGE_H
@@ -39,38 +35,37 @@ struct svm_saved_range;
 
 /**
  * struct kfd_criu_head - lengths of the arrays, and state of the process that is not in an array
- * @magic: KFD_CRIU_MAGIC
- * @version: KFD_CRIU_VERSION, the version of all structures of the private data
- * @bytes: length of the private data, this head included
- * @n_devices: number of devices
- * @n_bos: number of BOs
- * @n_queues: number of queues
- * @n_events: number of events
- * @n_ranges: number of SVM ranges
- * @flags: KFD_CRIU_HEAD_FLAGS
- * @event_page: handle of the BO that user space allocated as signal page; valid if @has_page
- * @has_page: 1 if user space allocated the signal page, otherwise 0
- * @runtime_state: DEBUG_RUNTIME_STATE_* of the process's runtime, as in struct kfd_runtime_info
- * @r_debug: address of the runtime's r_debug, as in struct kfd_runtime_info
- * @ttmp_setup: 1 if the runtime has requested TTMP setup, otherwise 0, as in struct
- *              kfd_runtime_info
- * @pad: 0
  */
 struct kfd_criu_head {
+	/** @magic: KFD_CRIU_MAGIC */
 	u32 magic;
+	/** @version: KFD_CRIU_VERSION, the version of all structures of the private data */
 	u32 version;
+	/** @bytes: length of the private data, this head included */
 	u64 bytes;
+	/** @n_devices: number of devices */
 	u32 n_devices;
+	/** @n_bos: number of BOs */
 	u32 n_bos;
+	/** @n_queues: number of queues */
 	u32 n_queues;
+	/** @n_events: number of events */
 	u32 n_events;
+	/** @n_ranges: number of SVM ranges */
 	u32 n_ranges;
+	/** @flags: KFD_CRIU_HEAD_FLAGS */
 	u32 flags;
+	/** @event_page: if @has_page: handle of the BO that user space allocated as signal page */
 	u64 event_page;
+	/** @has_page: 1 if user space allocated the signal page, otherwise 0 */
 	u32 has_page;
+	/** @runtime_state: DEBUG_RUNTIME_STATE_* of the runtime, from struct kfd_runtime_info */
 	u32 runtime_state;
+	/** @r_debug: address of the runtime's r_debug, from struct kfd_runtime_info */
 	u64 r_debug;
+	/** @ttmp_setup: 1 if the runtime has requested TTMP setup, otherwise 0 */
 	u32 ttmp_setup;
+	/** @pad: 0 */
 	u32 pad;
 };
 
@@ -96,15 +91,15 @@ struct kfd_criu_device {
 
 /**
  * struct kfd_criu_bo - state of a BO, in addition to the fields of struct kfd_criu_bo_bucket
- * @user_addr: for a userptr BO, the address of its memory; otherwise 0
- * @mapped: mask of the devices that map the BO, by index in the array of devices
- * @id: low 32 bits of the BO's handle; kfd_criu_bo_bucket.gpu_id is the high half
- * @pad: 0
  */
 struct kfd_criu_bo {
+	/** @user_addr: address of a userptr BO's memory; 0 for other BOs */
 	u64 user_addr;
+	/** @mapped: mask of the devices that map the BO, by index in the array of devices */
 	u64 mapped;
+	/** @id: low half of the BO's handle; the high half is kfd_criu_bo_bucket.gpu_id */
 	u32 id;
+	/** @pad: 0 */
 	u32 pad;
 };
 
@@ -116,51 +111,53 @@ struct kfd_criu_bo {
 				 KFD_CRIU_AQL | KFD_CRIU_GWS)
 
 /**
- * struct kfd_criu_queue - a queue; fields as in struct kfd_queue_properties
- * @device: index of the GPU in the array of devices
- * @kind: enum kfd_queue_kind
- * @flags: KFD_CRIU_QUEUE_FLAGS
- * @id: queue id that user space uses
- * @ring_va: address of the ring
- * @rptr_va: address of the read pointer in user memory
- * @wptr_va: address of the write pointer in user memory
- * @eop_va: compute: address of the end-of-pipe buffer
- * @eop_bytes: compute: length of the end-of-pipe buffer
- * @save_va: compute: address of the context save area
- * @save_bytes: compute: length of the context save area
- * @stack_bytes: compute: length of the control stack, part of @save_bytes. The control stack is
- *               not saved, since the device runs no waves
- * @ring_bytes: length of the ring
- * @priority: compute: 0 to KFD_MAX_QUEUE_PRIORITY
- * @doorbell: byte offset of the doorbell in the process's slice
- * @engine: SDMA: index of the engine
- * @hw_queue: SDMA: index of the hardware queue in @engine
- * @pad: 0
- * @rptr: SDMA: read pointer where the queue stopped
- * @mqd: compute: progress of the queue, from its MQD
+ * struct kfd_criu_queue - a queue in the private data
  *
  * Members marked "compute" or "SDMA" are used only for queues of that kind.
  */
 struct kfd_criu_queue {
+	/** @device: index of the GPU in the array of devices */
 	u32 device;
+	/** @kind: enum kfd_queue_kind */
 	u32 kind;
+	/** @flags: KFD_CRIU_QUEUE_FLAGS */
 	u32 flags;
+	/** @id: queue id that user space uses */
 	u32 id;
+	/** @ring_va: address of the ring */
 	u64 ring_va;
+	/** @rptr_va: address of the read pointer in user memory */
 	u64 rptr_va;
+	/** @wptr_va: address of the write pointer in user memory */
 	u64 wptr_va;
+	/** @eop_va: compute: address of the end-of-pipe buffer, or 0 */
 	u64 eop_va;
+	/** @eop_bytes: compute: length of the end-of-pipe buffer */
 	u64 eop_bytes;
+	/** @save_va: compute: address of the context save area */
 	u64 save_va;
+	/** @save_bytes: compute: length of the context save area */
 	u32 save_bytes;
+	/**
+	 * @stack_bytes: compute: length of the control stack, a part of the context save area. The
+	 * content of the control stack is not saved, because the device runs no waves.
+	 */
 	u32 stack_bytes;
+	/** @ring_bytes: length of the ring, a power of two */
 	u32 ring_bytes;
+	/** @priority: compute: 0 to KFD_MAX_QUEUE_PRIORITY */
 	u32 priority;
+	/** @doorbell: byte offset of the doorbell in the process's slice */
 	u32 doorbell;
+	/** @engine: SDMA: index of the engine */
 	u32 engine;
+	/** @hw_queue: SDMA: index of the hardware queue in @engine */
 	u32 hw_queue;
+	/** @pad: 0 */
 	u32 pad;
+	/** @rptr: SDMA: read pointer where the queue stopped */
 	u64 rptr;
+	/** @mqd: compute: progress of the queue, from its MQD */
 	struct vgpu_mqd_state mqd;
 };
 

@@ -37,9 +37,9 @@ void kfd_criu_free(struct kfd_criu_buffers *b);
  */
 int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h);
 /*
- * Keep the process's queues off the hardware: increment kfd_process_device.evicted on each GPU.
- * Set kfd_process.criu_state to @state. Returns 0, or -ETIME if a queue did not stop in time. Both
- * changes are made even if the result is -ETIME. kfd_criu_unpause() undoes both changes.
+ * Evict the process's queues on each GPU, and set kfd_process.criu_state to @state.
+ * kfd_criu_unpause() undoes these changes. Returns 0, or -ETIME if a queue did not stop in time;
+ * even then the changes are made.
  */
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why);
@@ -47,7 +47,8 @@ void kfd_criu_unpause(struct kfd_process *p);
 
 /*
  * kfd_criu_checkpoint.c, kfd_criu_restore.c. The caller of kfd_criu_restore() does not hold
- * kfd_process.mutex.
+ * kfd_process.mutex. If kfd_criu_restore() fails, address spaces and doorbells that it created
+ * stay. Then each later RESTORE in the same process fails.
  */
 int kfd_criu_checkpoint(struct kfd_process *p,
 			const struct kfd_ioctl_criu_args *args);
@@ -62,22 +63,23 @@ int kfd_criu_restore(struct kfd_process *p,
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*
- * Fill @buckets and @bos with a description of each BO of the process. For each BO that can be
- * exported as a dma-buf, reserve a descriptor, store the descriptor in the BO's bucket, and store a
- * reference to the dma-buf's file in the BO's entry of @files. All other entries of @files stay
- * NULL. Returns 0, -EMFILE, -ENOMEM. The caller must call kfd_criu_commit_files() afterwards, even
- * if this function fails.
+ * Describe each BO of the process in @buckets, @bos and @files (struct kfd_criu_buffers). Reserve a
+ * descriptor for each file. Returns 0, -EMFILE or -ENOMEM. Even after an error, the caller must
+ * call kfd_criu_commit_files().
  */
 int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,
 		      struct kfd_criu_bo *bos, struct file **files);
 /*
- * Create the BOs of a checkpoint with their handles, addresses and mappings. Userptr BOs get their
- * pages at RESUME. @files is filled as by kfd_criu_save_bos(), and the caller must call
- * kfd_criu_commit_files() afterwards, even if this function fails. Returns 0; -ENODEV if there is
- * no such GPU; -EINVAL if the description of a BO is invalid; -ENOMEM if memory is short or a
- * handle is taken; -EMFILE if no descriptor is free; or an error of kgd_mem_create(),
- * kfd_memory_map() or kgd_mem_export().
+ * Create the BOs of a checkpoint, and fill @files as kfd_criu_save_bos() does. Even after an error,
+ * the caller must call kfd_criu_commit_files().
+ *
+ * Returns 0, an error of kgd_mem_create(), kfd_memory_map() or kgd_mem_export(), or:
+ *
+ * - -ENODEV: no such GPU
+ * - -EINVAL: bad description of a BO
+ * - -ENOMEM: also if a handle is taken
+ * - -EMFILE
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
 			 struct kfd_process_device *const *pdds, u32 n_pdds,
@@ -100,10 +102,12 @@ void kfd_criu_commit_files(struct file **files,
  */
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
- * Create a queue of a checkpoint. Returns 0; -EINVAL; -ENOSPC if the id is taken; -EBUSY if the
- * doorbell or the hardware queue is taken, or if another queue has global wave sync; or an error of
- * kfd_queue_create(). The queue may exist even after an error; in this case the caller destroys the
- * queue.
+ * Create a queue of a checkpoint. If the queue exists after an error, the caller destroys the
+ * queue. Returns 0, an error of kfd_queue_create(), or:
+ *
+ * - -EINVAL: bad description of the queue
+ * - -ENOSPC: the queue id is taken
+ * - -EBUSY: the doorbell, the hardware queue or global wave sync is taken
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);

@@ -2,11 +2,8 @@
 /*
  * Begins and ends debug sessions, and raises exceptions of debugged processes.
  *
- * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
- * kfd_queue. The debugger passes a file (pipe, FIFO or socket) to ENABLE. A byte in this file
- * reports that there are new exceptions, and the debugger then queries the exceptions. A work item
- * writes the byte, and does not wait for space in the file. If the file is full, no byte needs to
- * be written, because the debugger has not read the earlier bytes yet.
+ * The debugger passes a file (pipe, FIFO or socket) to ENABLE. A byte in this file tells the
+ * debugger that there are new exceptions to query.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -39,6 +36,10 @@ static void kfd_dbg_put(struct kfd_dbg_session *s)
 	kref_put(&s->ref, kfd_dbg_free);
 }
 
+/*
+ * Work function of kfd_dbg_session.notify: write a byte to the debugger's file. If the file is
+ * full, no byte is needed, because the debugger has not read the earlier bytes yet.
+ */
 static void kfd_dbg_write(struct work_struct *work)
 {
 	struct kfd_dbg_session *s = container_of(work, struct kfd_dbg_session,
@@ -136,9 +137,8 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
  *
  * Context: takes kfd_dbg_lock. Does not sleep.
  *
- * Return: true if a debugger has subscribed to memory faults. In this case the caller does not
- * report the fault to the process. The process gets the fault when the debugger calls
- * SEND_RUNTIME_EVENT or when the session ends.
+ * Return: true if a debugger has subscribed to memory faults. Then the caller must not report
+ * the fault: the process gets the fault at SEND_RUNTIME_EVENT or at the end of the session.
  */
 bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 			 bool not_present, bool write)
@@ -295,14 +295,10 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 
 /**
  * kfd_dbg_close() - end all sessions of a process that leaves KFD
- * @p: process
+ * @p: target or debugger of the sessions. No session of @p begins afterwards
  *
- * Ends the session on @p and the sessions in which @p is the debugger, and wakes the calls that
- * wait for a debugger's reply or for queues to be resumed. No session with @p begins
- * afterwards.
- *
- * Context: takes kfd_process.queue_lock of @p and of the processes that it debugs. MMU notifiers
- * may call this function.
+ * Context: MMU notifiers may call this function. Takes kfd_process.queue_lock of @p and of the
+ * processes that @p debugs.
  */
 void kfd_dbg_close(struct kfd_process *p)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Debugging of processes.
- *
- * A session connects a debugger process to a target process, which may be the same process. The
- * session ends with DISABLE, or when one of the two processes is detached from KFD: its mm ends, or
- * one of its GPUs is removed. The functions that begin and end a session do not take
- * kfd_process.mutex, so that an MMU notifier can end a session.
- *
- * Functions are documented where they are defined.
+ * Debug sessions. A session connects a debugger process to a target process; the two may be the
+ * same process. The session ends with DISABLE, or when one of the two processes is detached from
+ * KFD. Functions are documented where they are defined.
  */
 #ifndef KFD_DEBUG_H
 #define KFD_DEBUG_H

@@ -16,21 +16,21 @@ struct kfd_process;
 
 /**
  * struct kfd_dbg_session - a debugger's session on a process
- * @ref: references: kfd_dbg.session holds one, and @notify holds one while it is queued
- * @target: debugged process; the pointer is valid until kfd_dbg_end() ends the session
- * @debugger: process of the debugger; the pointer is valid until kfd_dbg_end() ends the session
- * @link: link in kfd_dbg.debugging of @debugger, until kfd_dbg_end() ends the session
- * @file: pipe, FIFO or socket that the debugger reads; a byte in it reports new exceptions
- * @notify: writes a byte to @file
- * @mask: exceptions that the debugger has subscribed to, KFD_EC_MASK()
  */
 struct kfd_dbg_session {
+	/** @ref: references to the session: one in kfd_dbg.session, one while @notify is queued */
 	struct kref ref;
+	/** @target: debugged process; the pointer is valid until kfd_dbg_end() ends the session */
 	struct kfd_process *target;
+	/** @debugger: debugger process; pointer valid until kfd_dbg_end() ends the session */
 	struct kfd_process *debugger;
+	/** @link: link in kfd_dbg.debugging of @debugger, until kfd_dbg_end() ends the session */
 	struct list_head link;
+	/** @file: pipe, FIFO or socket that the debugger reads; a byte reports new exceptions */
 	struct file *file;
+	/** @notify: work item that writes a byte to @file */
 	struct work_struct notify;
+	/** @mask: exceptions that the debugger has subscribed to, KFD_EC_MASK() */
 	u64 mask;
 };
 
@@ -42,70 +42,78 @@ enum kfd_runtime_call {
 
 /**
  * struct kfd_dbg - sessions of a process, as target and as debugger
- * @session: session whose target is the process, or NULL. Changed together with
- *           kfd_process.debug_trap_enabled, with both kfd_process.queue_lock and kfd_dbg_lock held
- * @debugging: list of the sessions in which the process is the debugger
- * @closed: the process is detached from KFD; no session begins any more
- * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared
- * @runtime: arguments of the last RUNTIME_ENABLE
- * @asked: a call of RUNTIME_ENABLE has asked for a reply of the debugger, which has not come yet
- * @interrupted: kind of the call of RUNTIME_ENABLE (enable or disable) that a signal interrupted
- *               before the reply. KFD_RUNTIME_NO_CALL if the last call was not interrupted
- * @wait: woken by the debugger's reply, by the end of the session, and when queues are resumed
  *
- * kfd_dbg_lock protects all members.
+ * kfd_dbg_lock protects all members except @wait. @closed, @asked and @runtime.runtime_state may be
+ * read without kfd_dbg_lock.
  */
 struct kfd_dbg {
+	/**
+	 * @session: session whose target is the process, or NULL. Changed together with
+	 * kfd_process.debug_trap_enabled, with kfd_process.queue_lock and kfd_dbg_lock held
+	 */
 	struct kfd_dbg_session *session;
+	/** @debugging: list of the sessions in which the process is the debugger */
 	struct list_head debugging;
+	/** @closed: the process is detached from KFD; no session of the process begins any more */
 	bool closed;
+	/** @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared */
 	u64 exceptions;
+	/** @runtime: state of the process's runtime, set by RUNTIME_ENABLE or by RESTORE of CRIU */
 	struct kfd_runtime_info runtime;
+	/** @asked: RUNTIME_ENABLE has asked for a debugger's reply, which has not come yet */
 	bool asked;
+	/**
+	 * @interrupted: kind of the last RUNTIME_ENABLE call (enable or disable), if a signal
+	 * interrupted this call before the debugger's reply; otherwise KFD_RUNTIME_NO_CALL
+	 */
 	enum kfd_runtime_call interrupted;
+	/** @wait: woken by the debugger's reply, when queues are resumed, and when @session ends */
 	wait_queue_head_t wait;
 };
 
 /**
  * struct kfd_dbg_device - exceptions of a process on a GPU
- * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
- * @fault_known: @fault is valid
- * @fault_held: a fault was reported to the debugger, and the process has not got the fault yet
- * @fault: description of a memory fault, for the debugger and for MEMORY events: the first fault
- *         since the session began, or since QUERY_EXCEPTION_INFO last cleared
- *         EC_DEVICE_MEMORY_VIOLATION
  *
  * kfd_dbg_lock protects all members.
  */
 struct kfd_dbg_device {
+	/** @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared */
 	u64 exceptions;
+	/** @fault_known: @fault is valid */
 	bool fault_known;
+	/** @fault_held: a memory fault was reported to the debugger, and not yet to the process */
 	bool fault_held;
+	/**
+	 * @fault: description of the first memory fault since the session began, or since
+	 * QUERY_EXCEPTION_INFO last cleared EC_DEVICE_MEMORY_VIOLATION
+	 */
 	struct kfd_hsa_memory_exception_data fault;
 };
 
 /* kfd_debug.c */
 
 /*
- * Protects all sessions and kfd_queue.exceptions. Taken inside kfd_process.queue_lock. The holder
- * takes no locks other than the lock of kfd_events.all and locks of wait queues. Interrupt handlers
- * do not take kfd_dbg_lock.
+ * Protects all sessions and kfd_queue.exceptions. Taken inside kfd_process.queue_lock, and never in
+ * interrupt handlers. The only lock of the driver that the holder may take is the lock of
+ * kfd_events.all.
  */
 extern spinlock_t kfd_dbg_lock;
 
 /*
- * Begin a session of @debugger on @target. @mask has the exceptions that the debugger
- * subscribes to. Sets *@info to the target's runtime information. Returns 0 and takes over the
- * caller's reference to @file; -EALREADY if @target has a session; -ESRCH if @target is
- * detached; -ENODEV if @debugger is detached; -ENOMEM. Takes queue_lock of @target.
+ * Begin a session of @debugger, subscribed to the exceptions @mask, on @target. After success,
+ * *@info describes the target's runtime, and the session owns the caller's reference to @file.
+ * Takes queue_lock of @target. Returns 0, -ENOMEM or:
+ *
+ * - -EALREADY: @target has a session
+ * - -ESRCH: @target is detached
+ * - -ENODEV: @debugger is detached
  */
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
 /*
- * End the session of @target. If @debugger is not NULL, end the session only if @debugger owns it.
- * The function resumes suspended queues, clears exceptions, and wakes calls of RUNTIME_ENABLE and
- * DESTROY_QUEUE that wait for the debugger. If a memory fault was reported to the debugger and not
- * yet to the process, the function reports the fault to the process. Takes queue_lock of @target.
+ * End the session of @target. If @debugger is not NULL, do nothing unless @debugger owns the
+ * session. Takes queue_lock of @target, but not kfd_process.mutex, because MMU notifiers call
+ * kfd_dbg_end().
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */
@@ -119,10 +127,13 @@ void kfd_dbg_notify(struct kfd_dbg_session *s);
  */
 void kfd_dbg_resume_all(struct kfd_process *p);
 /*
- * Implement SUSPEND_QUEUES and RESUME_QUEUES. @ids is the address in user space of an array of @n
- * queue ids. @clear is the mask of exceptions to clear in these queues. The caller holds no locks.
- * Returns the number of queues that were suspended or resumed; -EINVAL if @n is too large or there
- * is no session; -EFAULT, -ENOMEM.
+ * Implement SUSPEND_QUEUES and RESUME_QUEUES. The caller holds no locks.
+ *
+ * @ids: address in user space of @n queue ids. If @ids is 0, kfd_dbg_resume() resumes all queues
+ * @clear: exceptions to clear in the queues
+ *
+ * Returns the number of suspended or resumed queues; -EINVAL if there is no session, or @ids or @n
+ * is bad; -EFAULT, -ENOMEM.
  */
 int kfd_dbg_suspend(struct kfd_process *target, u64 ids, u32 n, u64 clear);
 int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);
@@ -142,11 +153,9 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 /* kfd_debug_runtime.c */
 
 /*
- * Read or, if @write, write the memory of process @p at address @va. Any thread may call the
- * function. If @fault is false, the function fails instead of handling a page fault. Work items
- * that handle several processes pass false, because a page fault of one process may wait for a file
- * system in user space, and would delay the other processes. Returns 0, or -EFAULT if not all
- * @bytes were accessed. The caller holds no locks.
+ * Read or, if @write, write memory of @p at @va. If @fault is false, fail instead of handling a
+ * page fault. Returns 0, or -EFAULT if not all @bytes were accessed. The caller may be any thread,
+ * and holds no locks.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);

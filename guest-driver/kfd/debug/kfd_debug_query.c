@@ -118,10 +118,9 @@ int kfd_dbg_query_event(struct kfd_process *target,
 }
 
 /*
- * Return the address of the mask to which exception @code belongs. Depending on the type of
- * @code, this is the mask of queue @source, of GPU @source, or of the process. Return NULL if
- * there is no such source, or @code is unknown. Called between kfd_dbg_freeze() and
- * kfd_dbg_thaw().
+ * Return the address of the exceptions of queue @source, GPU @source or process @p, depending on
+ * the type of exception @code. Return NULL if @source does not exist or @code is unknown. Called
+ * between kfd_dbg_freeze() and kfd_dbg_thaw().
  */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {
@@ -205,12 +204,14 @@ static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 /**
  * kfd_dbg_query_info() - QUERY_EXCEPTION_INFO
  * @target: debugged process
- * @args: source_id: queue id or GPU id. info_size: bytes of the buffer; on return, bytes of the
- *        information
+ * @args: source_id is a queue id or a GPU id. info_size is the length of the buffer in bytes, and
+ *        on return the length of the information
  *
- * Return: 0; -EINVAL if there is no session, the exception or the source is unknown, or info_ptr
- * is NULL; -ENODATA if the exception was not raised; -EFAULT if the information cannot be copied to
- * user space. After -EFAULT the exception stays raised, even if clear_exception is set in @args.
+ * Return:
+ * * 0
+ * * -EINVAL: no session, unknown exception or source, or info_ptr is NULL
+ * * -ENODATA: the exception was not raised
+ * * -EFAULT: bad buffer; the exception is not cleared
  */
 int kfd_dbg_query_info(struct kfd_process *target,
 		       struct kfd_ioctl_dbg_trap_query_exception_info_args *args)

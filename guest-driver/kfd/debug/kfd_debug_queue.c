@@ -55,11 +55,8 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_wait_resumed() - before a queue is destroyed, wait until the queue is resumed
- * @q: queue; the caller destroys it after success
- *
- * If the queue is suspended, waits until the debugger resumes the queue or the session ends. During
- * the wait, and after success, the queue cannot be suspended again.
+ * kfd_dbg_wait_resumed() - before a queue is destroyed, wait until the queue is not suspended
+ * @q: queue. After success @q cannot be suspended again, and the caller destroys @q
  *
  * Context: kfd_process.mutex is held; the function drops the mutex while waiting. @q stays valid.
  *
@@ -166,10 +163,9 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * Set kfd_queue.suspended to @suspend for the queues of @pdd that are in @ids. Skip a queue if it
- * would become suspended now but kfd_dbg_may_suspend() returns false. Return the number of queues
- * that were not skipped; this includes queues whose state does not change. The caller holds
- * queue_lock.
+ * Set kfd_queue.suspended to @suspend for the queues of @pdd that are in @ids. Skip queues that
+ * must not become suspended (kfd_dbg_may_suspend()). Return the number of queues that were not
+ * skipped. The caller holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -192,7 +188,10 @@ static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 	return n;
 }
 
-/* The caller holds queue_lock. */
+/*
+ * Clear the exceptions @mask of the queues of @pdd that are in @ids, even of queues that
+ * kfd_dbg_mark() skipped. The caller holds queue_lock.
+ */
 static void kfd_dbg_clear(struct kfd_process_device *pdd,
 			  const struct kfd_dbg_ids *ids, u64 mask)
 {
@@ -206,10 +205,9 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @pdd that are in @ids. On success, clear the exceptions @clear of
- * these queues, even of queues that kfd_dbg_mark() skipped, and return the number of queues that
- * were not skipped. Change no exceptions and return 0 if kfd_dbg_mark() skipped all queues, or if
- * the hardware did not load or release a queue of @pdd in time. The caller holds queue_lock.
+ * Suspend or resume the queues of @pdd that are in @ids, and clear the exceptions @clear of these
+ * queues. Return the number of queues that kfd_dbg_mark() did not skip; 0 after an error. If the
+ * result is 0, clear nothing. The caller holds queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)

@@ -55,12 +55,12 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 /**
  * kfd_dbg_signal_runtime() - signal an exception to a process's runtime
  * @p: process
- * @queue_id: compute queue; the header of its context save area has the address of the runtime's
- *            exception word, and the id of the event to signal
- * @mask: exceptions to add to the exception word, KFD_EC_MASK()
- * @fault: true to handle page faults of the accesses to the process's memory, false to fail
+ * @queue_id: compute queue
+ * @mask: exceptions to add to the runtime's exception word, KFD_EC_MASK()
+ * @fault: handle page faults. False in work items that serve several processes, because a page
+ *         fault may wait for a file system in user space
  *
- * If the exception word cannot be read or written, the event is not signalled, as in amdkfd.
+ * As in amdkfd, signals no event if the exception word cannot be accessed.
  *
  * Context: sleeps; no locks are held.
  */
@@ -70,6 +70,10 @@ void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 	struct kfd_context_save_area_header header;
 	u64 va, word;
 
+	/*
+	 * The header of the context save area has the address of the runtime's exception word, and
+	 * the id of the event to signal.
+	 */
 	if (kfd_dbg_save_area(p, queue_id, &va) ||
 	    kfd_dbg_access(p, va, &header, sizeof(header), false, fault) ||
 	    kfd_dbg_access(p, header.err_payload_addr, &word, sizeof(word),

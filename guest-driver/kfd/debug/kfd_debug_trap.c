@@ -31,9 +31,9 @@ bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 }
 
 /*
- * Return the file of @fd, with a reference taken, if the file is a pipe, FIFO or socket, and is
- * open for writing. Otherwise return NULL. A write to a file of these types with IOCB_NOWAIT does
- * not wait for space in the file: if the file is full, the write fails.
+ * Return the file of @fd, with a reference taken. Return NULL unless the file is a pipe, FIFO or
+ * socket that is open for writing: if such a file is full, a write with IOCB_NOWAIT fails instead
+ * of waiting.
  */
 static struct file *kfd_dbg_get_file(u32 fd)
 {
@@ -203,7 +203,7 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
 
 /**
  * kfd_dbg_trap() - do an operation of DBG_TRAP
- * @p: process of the caller; kfd_ioctl_dbg_trap() has checked that @p is permitted to debug @target
+ * @p: process of the caller, permitted to debug @target
  * @target: process to debug; the caller holds a reference on its mm_users
  * @args: arguments of the ioctl
  *
@@ -211,8 +211,8 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
  *
  * Return:
  * * 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES
- * * -EINVAL: @target is not debugged, or the operation is unknown
- * * -EPERM: the operation needs an enabled runtime, but the runtime of @target is not enabled
+ * * -EINVAL: no session, or unknown operation
+ * * -EPERM: the operation needs an enabled runtime in @target
  * * an error of the operation
  */
 int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,

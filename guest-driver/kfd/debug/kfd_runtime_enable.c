@@ -103,6 +103,7 @@ static int kfd_runtime_on(struct kfd_process *p,
 		return -EEXIST;
 	WRITE_ONCE(info->runtime_state, DEBUG_RUNTIME_STATE_ENABLED);
 	info->r_debug = args->r_debug;
+	/* ttmp_setup is only reported to debuggers, because the device runs no waves. */
 	info->ttmp_setup = !!(args->mode_mask &
 			      KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK);
 	return kfd_runtime_ask(p);
@@ -147,17 +148,17 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 /**
  * kfd_ioctl_runtime_enable() - AMDKFD_IOC_RUNTIME_ENABLE
  * @p: process
- * @data: struct kfd_ioctl_runtime_enable_args; capabilities_mask is set to 0
- *
- * Keeps the arguments for debuggers. ttmp_setup has no other effect, since the device runs no
- * waves. Disabling the runtime resumes the queues that a debugger has suspended.
+ * @data: struct kfd_ioctl_runtime_enable_args
  *
  * Context: no locks are held. Waits for the debugger's reply.
  *
- * Return: 0; -EINVAL for an unknown mode (amdkfd ignores unknown modes); -EBUSY if the runtime is
- * enabled already; -EEXIST if the process has queues; -EINTR if a signal came before the debugger's
- * reply (if user space repeats the call, the repeated call waits for the same reply); -ENODEV if
- * the process is detached.
+ * Return:
+ * * 0
+ * * -EINVAL: unknown mode (amdkfd ignores unknown modes)
+ * * -EBUSY: the runtime to enable is enabled already
+ * * -EEXIST: the runtime cannot be enabled, because the process has queues
+ * * -EINTR: signal before the debugger's reply; a repeated call waits for the same reply
+ * * -ENODEV: the process is detached
  */
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 {

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements WAIT_EVENTS.
+ * Implements WAIT_EVENTS, and wakes waiting calls when events are signalled or destroyed.
  *
- * A call of WAIT_EVENTS has an entry in the list of each event that it waits for.
- * kfd_event_set() marks the entries in the event's list, and wakes those calls that need no
- * further event. A signal of an auto-reset event is consumed by all calls that wait for the
- * event or, if no call waits, by the next call that names the event.
- *
- * Each element of the call's array has its own struct kfd_wait_entry. If several elements name the
- * same event, only the first of their entries is in the event's list. kfd_event_set() counts the
- * event's signals in this first entry, and the other entries use this count (wait_entry_set()). So
- * the list has one entry for each waiting call, and a signal wakes each call at most once.
+ * All calls that wait for an auto-reset event consume a signal of the event. If no call waits, the
+ * next call that names the event consumes the signal.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -38,54 +31,59 @@ struct kfd_wait;
  *
  * Several entries of a call may name the same event. Only the first of them uses @took, @sets,
  * @pending, @link and @event, on behalf of all.
- *
- * @wait: the call of WAIT_EVENTS
- * @first: the call's first entry that names the same event; may point to this entry. NULL before
- *         the event was looked up
- * @seen: value of @first->sets when this entry was added. If @first->sets differs now, the event
- *        was signalled after this entry was added
- * @set: the event satisfied this entry at once, when the entry was added
- * @wants_age: report the event's age to user space
- * @took: the event has satisfied at least one entry of the call
- * @sets: number of signals of the event since the first entry was added
- * @pending: number of the call's entries that name the event and are not satisfied yet
- * @link: link in kfd_event.waits, while @event is not NULL
- * @event: the event; NULL after the event was destroyed or the process was detached
  */
 struct kfd_wait_entry {
+	/** @wait: the call of WAIT_EVENTS */
 	struct kfd_wait *wait;
+	/**
+	 * @first: the call's first entry that names the same event; may point to this entry. NULL
+	 * before wait_add() has found the event
+	 */
 	struct kfd_wait_entry *first;
+	/**
+	 * @seen: @first->sets when this entry was added. If @first->sets differs now, the event was
+	 * signalled after this entry was added
+	 */
 	u32 seen;
+	/** @set: the event satisfied this entry at once, when this entry was added */
 	bool set;
+	/** @wants_age: report the event's age to user space */
 	bool wants_age;
+	/** @took: the event has satisfied at least one entry of the call */
 	bool took;
+	/** @sets: number of signals of the event since the first entry was added */
 	u32 sets;
+	/** @pending: number of the call's entries that name the event and are not satisfied yet */
 	u32 pending;
+	/**
+	 * @link: link in kfd_event.waits, while @event is not NULL. Each call has one link for each
+	 * event, so kfd_event.n_waits is the number of waiting calls
+	 */
 	struct list_head link;
+	/** @event: named event; NULL after this event was destroyed or the process detached */
 	struct kfd_event *event;
 };
 
 /**
  * struct kfd_wait - a call of WAIT_EVENTS
- * @wq: the calling thread sleeps here
- * @all: true: the call waits for all events; false: the call waits for any of them
- * @broken: one of the events was destroyed
- * @n: number of entries
- * @n_set: number of entries whose event was signalled
- * @named: by event id, the first entry of @entry that names the event; used by the calling thread
- *         only
- * @entry: entries, in the order of the ioctl's array
  *
- * The lock of kfd_events.all protects @broken, @n_set and the entries; @broken and @n_set may be
+ * The lock of kfd_events.all protects @broken, @n_set and the entries. @broken and @n_set may be
  * read without the lock.
  */
 struct kfd_wait {
+	/** @wq: the calling thread sleeps here */
 	wait_queue_head_t wq;
+	/** @all: true: the call waits for all events; false: the call waits for any of them */
 	bool all;
+	/** @broken: one of the events was destroyed, or the process was detached */
 	bool broken;
+	/** @n: number of entries */
 	u32 n;
+	/** @n_set: number of entries that are satisfied */
 	u32 n_set;
+	/** @named: by event id, first entry that names the event; only for the calling thread */
 	struct xarray named;
+	/** @entry: entries, in the order of the ioctl's array */
 	struct kfd_wait_entry entry[] __counted_by(n);
 };
 
@@ -97,9 +95,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * An event has just satisfied @names entries of a call of WAIT_EVENTS: add @names to kfd_wait.n_set
- * of the call. @first is the first entry of the call that names the event. If the wait is over now,
- * wake the thread that made the call. The lock of kfd_events.all is held.
+ * Count @names entries that an event has just satisfied, and wake the waiting thread if the wait is
+ * over now. @first is the first entry of the call that names the event. The lock of kfd_events.all
+ * is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -145,9 +143,9 @@ void kfd_event_abandon(struct kfd_event *ev)
 }
 
 /*
- * @e is an entry for event @id in a call of WAIT_EVENTS. Return the call's first entry for this
- * event: the one recorded in kfd_wait.named, or @e if none is recorded. In the latter case, record
- * @e (not needed if the call has only one entry). Return ERR_PTR(-ENOMEM) if memory is short.
+ * Return the first entry for event @id in the call @e->wait: the entry in kfd_wait.named, or @e if
+ * there is none. In the second case, record @e in kfd_wait.named, if the call has more entries.
+ * Returns ERR_PTR(-ENOMEM) if memory is short.
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
@@ -163,10 +161,12 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 }
 
 /*
- * Add @e, an entry for event @id, to a call of WAIT_EVENTS. @e->wait describes this call. @first is
- * the call's first entry for the event, from wait_first(), and may be @e itself. @age is the
- * event's age that user space has last seen, or 0 if user space does not use ages. The lock of
- * kfd_events.all is held. Returns 0, or -EINVAL if there is no event @id.
+ * Let entry @e wait for event @id. The lock of kfd_events.all is held.
+ *
+ * @first: result of wait_first()
+ * @age: age of the event that user space saw last; 0 if user space does not use ages
+ *
+ * Returns 0, or -EINVAL if there is no event @id.
  */
 static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 		    struct kfd_wait_entry *first, u32 id, u64 age)
@@ -363,10 +363,9 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * Return -EIO if an event was destroyed. There is one exception, as in amdkfd: if the call
-	 * waits for any event, and wait_any_set() finds a signalled event before the first
-	 * destroyed event in the array, return -EINVAL. In this case the loop below copies the data
-	 * of the signalled event. wait_report() returns -EINVAL for the destroyed event.
+	 * If an event was destroyed, return -EIO. Exception, as in amdkfd: the call waits for any
+	 * event, and a signalled event is before the destroyed event in the array. Then the loop
+	 * below copies the signalled event's data and returns -EINVAL.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
@@ -387,9 +386,8 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  *
  * Return:
  * * 0: wait_result is COMPLETE or TIMEOUT
- * * -EINVAL: an event does not exist when the call reads the array
- * * -EIO: an event was destroyed during the call. There is one exception, as in amdkfd: -EINVAL if
- *   wait_for_all is 0 and a signalled event comes before the first destroyed event in the array
+ * * -EINVAL: an event does not exist when the call begins
+ * * -EIO: an event was destroyed during the call (in one case -EINVAL: see wait_do())
  * * -EIO: the process is detached
  * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
  * * -EFAULT: the array cannot be read or written

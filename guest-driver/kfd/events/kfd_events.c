@@ -3,15 +3,8 @@
  * Events of a process.
  *
  * The signal page has a 64-bit slot for each event of type SIGNAL or DEBUG_EVENT. To signal an
- * event, the GPU writes the event's slot and raises an interrupt with the event's id. A slot is
- * signalled if its value is not KFD_EVENT_UNSIGNALED. The kernel sets a signalled slot to
- * KFD_EVENT_UNSIGNALED again, and signals the event to the waiting calls (kfd_event_set()).
- *
- * The kernel takes the id in the interrupt as a hint. If the slot of this id is not signalled, a
- * work item scans all slots.
- *
- * The interrupt handler also leaves the event to the work item if the lock of kfd_events.all is
- * taken, or if more than KFD_WAKE_AT_ONCE calls wait for the event.
+ * event, the GPU writes a value other than KFD_EVENT_UNSIGNALED to the event's slot, and raises an
+ * interrupt with the event's id.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -143,9 +136,8 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
  * @p: process; the caller holds a reference
  * @id: event id of the interrupt
  *
- * Does nothing if the process has no signal page. Queues a scan of all slots if there is no event
- * @id with a slot, if the GPU has not written the event's slot, or if the event cannot be signalled
- * in bounded time.
+ * Queues a scan of all slots unless signal_at_once() signals event @id. Does nothing if @p has no
+ * signal page.
  *
  * Context: hard interrupt. Takes bounded time.
  */
@@ -168,8 +160,10 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_interrupt_process);
 /**
  * kfd_events_interrupt() - call kfd_events_interrupt_process() for the process with PASID @pasid
  * @vdev: GPU that raised the interrupt
- * @pasid: PASID of the interrupt. If no process has this PASID, the function does nothing
+ * @pasid: PASID of the interrupt
  * @id: event id of the interrupt
+ *
+ * Does nothing if no process has this PASID.
  *
  * Context: hard interrupt. Takes bounded time.
  */
@@ -184,9 +178,8 @@ void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 }
 
 /*
- * The type and data of @news say what to report; @news is not itself an event of a process. If @ev
- * has the type of @news, copy the data of @news to @ev and signal @ev. The caller holds the lock of
- * kfd_events.all.
+ * If @ev has the type of @news, copy the data of @news to @ev and signal @ev. @news is a report,
+ * not an event of the process. The caller holds the lock of kfd_events.all.
  */
 static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 {
@@ -224,7 +217,7 @@ static void events_report(struct kfd_process *p, const struct kfd_event *news)
  * @va: address of the access
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
- * @data: set to the description, which the caller can pass to kfd_events_memory()
+ * @data: set to the description, for kfd_events_memory()
  *
  * Context: any.
  */
@@ -279,8 +272,8 @@ void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 /**
  * kfd_events_reset() - signal HW_EXCEPTION events after a reset or a bad packet
  * @pdd: state of the process on the GPU
- * @engine: true to report the reset of an engine, false to report the reset of the whole GPU. A bad
- *          packet is reported as the reset of an engine, although no engine is reset
+ * @engine: true if an engine was reset, or if a packet was bad and nothing was reset; false if the
+ *          whole GPU was reset
  * @memory_lost: the process has lost VRAM
  *
  * Context: process context; spinlocks may be held.
@@ -352,15 +345,16 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
 /**
  * kfd_events_take_page() - use memory of user space as the signal page
  * @p: process
- * @handle: handle of GTT memory that the process has allocated
+ * @handle: handle of GTT memory that @p has allocated
  *
- * Imported memory is refused, because another process may use the same BO as its signal page. The
- * two processes would then share slots.
+ * Refuses imported memory, because another process may use the same BO as a signal page.
  *
  * Context: kfd_process.mutex is held. Takes the BO's reservation.
  *
- * Return: 0; -EINVAL if there is no such memory, the memory is not GTT, is too small or is
- * imported, or the process has a signal page already; -ENOMEM, -ERESTARTSYS.
+ * Return:
+ * * 0, -ENOMEM or -ERESTARTSYS
+ * * -EINVAL: @p has a signal page already
+ * * -EINVAL: the memory is unknown, not GTT, userptr, imported or too small
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle)
 {
@@ -399,8 +393,7 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
  * kfd_events_make_page() - allocate a signal page in kernel memory if the process has none
  * @p: process
  *
- * User space may map the page with mmap() of /dev/kfd (kfd_events_mmap()); the GPU has no mapping
- * of the page.
+ * User space may map the page with kfd_events_mmap(). The GPU has no mapping of the page.
  *
  * Context: kfd_process.mutex is held.
  *
@@ -436,8 +429,8 @@ bool kfd_events_has_page(const struct kfd_process *p)
  * @p: process; kfd_process.mutex is held
  * @handle: set to the handle of the signal page's memory
  *
- * Return: true if user space allocated the signal page; false if the kernel allocated it, or if
- * there is no signal page.
+ * Return: true if user space allocated the signal page; false if the kernel did, or if @p has no
+ * signal page.
  */
 bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
 {
@@ -484,8 +477,8 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 /**
  * kfd_event_publish() - allocate an event's id, and let lookups find the event
  * @p: process
- * @ev: event; another thread may destroy the event once the function has published it
- * @limit: interval from which the id is allocated
+ * @ev: event; as soon as @ev is published, another thread may destroy @ev
+ * @limit: range from which the id is allocated
  * @id: set to the event's id
  *
  * Return: 0; -EBUSY if no id is free; -ENOMEM.
@@ -538,17 +531,15 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
 /**
  * kfd_ioctl_create_event() - AMDKFD_IOC_CREATE_EVENT
  * @p: process
- * @data: struct kfd_ioctl_create_event_args
- *
- * User space sets event_page_offset to 0, or to the handle of GTT memory for the signal page. If
- * the event has a slot, the function sets event_page_offset to KFD_MMAP_TYPE_EVENTS. At this mmap
- * offset, user space can map a signal page that the kernel has allocated.
+ * @data: struct kfd_ioctl_create_event_args; event_page_offset is 0, or the handle of GTT memory
+ *        for the signal page
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL if the type is unknown, if the memory cannot be the signal page, or if memory
- * is passed but the process has a signal page already; -ENOSPC if no id is free; -ENOMEM,
- * -ERESTARTSYS.
+ * Return:
+ * * 0, -ENOMEM or -ERESTARTSYS
+ * * -EINVAL: unknown type, or kfd_events_take_page() refuses the memory
+ * * -ENOSPC: no id is free
  */
 int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 {
@@ -567,6 +558,7 @@ int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 		args->event_id = id;
 		args->event_trigger_data = id;
 		if (id < KFD_SIGNAL_EVENT_LIMIT) {
+			/* Offset for mmap() of a signal page that the kernel has allocated. */
 			args->event_page_offset = KFD_MMAP_TYPE_EVENTS;
 			args->event_slot_index = id;
 		}
@@ -688,11 +680,10 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
  * kfd_events_close() - end all waits of a process that is being detached from KFD
  * @p: process
  *
- * Waiting calls and later calls of WAIT_EVENTS fail with -EIO. The waiting calls end as if their
- * events were destroyed one after the other. So if an event is signalled meanwhile, a call may
- * return 0 or -EINVAL instead (see kfd_ioctl_wait_events()).
+ * Waiting and later calls of WAIT_EVENTS fail with -EIO. If an event is signalled meanwhile, a
+ * waiting call may return 0 or -EINVAL instead (see wait_do()).
  *
- * Context: process context; MMU notifiers may call this function.
+ * Context: process context, also MMU notifiers.
  */
 void kfd_events_close(struct kfd_process *p)
 {

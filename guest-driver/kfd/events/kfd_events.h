@@ -43,12 +43,8 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 void kfd_events_poison(struct kfd_process_device *pdd);
 
 /*
- * Functions for the signal page. kfd_events_scan() signals the events of all signalled slots.
- * kfd_events_take_page() uses memory of user space as the page, and kfd_events_make_page()
- * allocates the page in the kernel. kfd_events_has_page() says whether there is a page. If user
- * space has allocated the page, kfd_events_user_page() returns the handle of the page's memory, and
- * kfd_events_holds() says whether a handle is this one. kfd_events_mmap() maps the page into user
- * space if the kernel has allocated the page, and fails otherwise.
+ * Functions for the signal page. Either user space allocates the page (kfd_events_take_page()), or
+ * the kernel does (kfd_events_make_page()).
  */
 void kfd_events_scan(struct kfd_process *p);
 int kfd_events_take_page(struct kfd_process *p, u64 handle);

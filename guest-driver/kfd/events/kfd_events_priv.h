@@ -14,58 +14,62 @@ struct vgpu_bo;
 
 /**
  * struct kfd_event - an event that a process can wait for
- * @id: id that user space uses; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the
- *      index of the event's slot in the signal page
- * @type: KFD_IOC_EVENT_*
- * @auto_reset: true if a call of WAIT_EVENTS that consumes a signal clears @signaled
- * @signaled: the event was signalled and has not been reset since
- * @age: starts at 1, incremented by each signal
- * @waits: list of struct kfd_wait_entry, one for each call that waits for the event, including
- *         calls that were woken
- * @n_waits: length of @waits
- * @memory: data of the last signal of a KFD_IOC_EVENT_MEMORY event
- * @hw: data of the last signal of a KFD_IOC_EVENT_HW_EXCEPTION event
  *
- * @id, @type and @auto_reset are fixed; the lock of kfd_events.all protects all other members.
+ * @id, @type and @auto_reset are fixed. The lock of kfd_events.all protects all other members.
  */
 struct kfd_event {
+	/**
+	 * @id: id that user space uses. If @type is SIGNAL or DEBUG_EVENT, @id is also the index of
+	 * the event's slot in the signal page
+	 */
 	u32 id;
+	/** @type: KFD_IOC_EVENT_* */
 	u32 type;
+	/** @auto_reset: a call of WAIT_EVENTS that consumes a signal clears @signaled */
 	bool auto_reset;
+	/** @signaled: the event was signalled and has not been reset since */
 	bool signaled;
+	/** @age: starts at 1, incremented by each signal */
 	u64 age;
+	/** @waits: struct kfd_wait_entry, one for each call of WAIT_EVENTS, until the call ends */
 	struct list_head waits;
+	/** @n_waits: length of @waits */
 	u32 n_waits;
 	union {
+		/** @memory: data of the last signal, if @type is KFD_IOC_EVENT_MEMORY */
 		struct kfd_hsa_memory_exception_data memory;
+		/** @hw: data of the last signal, if @type is KFD_IOC_EVENT_HW_EXCEPTION */
 		struct kfd_hsa_hw_exception_data hw;
 	};
 };
 
 /**
  * struct kfd_events - the events of a process
- * @all: all struct kfd_event, by id. A thread that signals an event holds the xarray's lock while
- *       it walks through the calls of WAIT_EVENTS that wait for the event, and wakes those that
- *       need no further event. This may take long, so the interrupt handler does not spin: the
- *       handler only tries to take the lock
- * @closed: the process is detached, and WAIT_EVENTS fails; protected by the lock of @all
- * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
- *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,
- *               with release semantics, under kfd_process.mutex
- * @signal_bo: if user space allocated the signal page, its BO, with a reference and a pin;
- *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
- * @signal_handle: handle of @signal_bo; protected like @signal_bo
- * @scan_work: signals the events of all signalled slots. The interrupt handler queues @scan_work
- *             instead of signalling an event in these cases: another thread holds the lock of @all;
- *             more than KFD_WAKE_AT_ONCE calls wait for the event; no event has the interrupt's id;
- *             the slot with this id is not signalled. RESUME of CRIU also queues @scan_work
  */
 struct kfd_events {
+	/**
+	 * @all: all struct kfd_event, by id. A thread that signals an event may hold the lock of
+	 * @all for long, so interrupt handlers only try to take the lock
+	 */
 	struct xarray all;
+	/** @closed: the process is detached, WAIT_EVENTS fails; protected by the lock of @all */
 	bool closed;
+	/**
+	 * @signal_page: kernel mapping of the signal page's slots, or NULL. Set once, with release
+	 * semantics, under kfd_process.mutex
+	 */
 	u64 *signal_page;
+	/**
+	 * @signal_bo: BO of the signal page, with a reference and a pin; NULL if user space has not
+	 * allocated the page. Set once, before @signal_page, under kfd_process.mutex
+	 */
 	struct vgpu_bo *signal_bo;
+	/** @signal_handle: handle of @signal_bo; protected like @signal_bo */
 	u64 signal_handle;
+	/**
+	 * @scan_work: signals the events of all signalled slots. Queued by RESUME of CRIU, and if
+	 * the interrupt handler cannot signal an event at once
+	 */
 	struct work_struct scan_work;
 };
 

@@ -71,10 +71,10 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 }
 
 /*
- * Return the process that opened the file (the opener), with a reference taken. The current thread
- * must belong to the opener. If @traced is true, the current thread may instead be the opener's
- * tracer. Otherwise return ERR_PTR(-EBADF). If the opener was detached, return ERR_PTR(-ENODEV) to
- * the opener's own threads, and ERR_PTR(-EBADF) to all other threads.
+ * Return the process that opened the file (the opener), with a reference taken, or ERR_PTR():
+ *
+ * - -EBADF: the current thread is not the opener's; if @traced, the opener's tracer is accepted too
+ * - -ENODEV: the opener was detached (a tracer gets -EBADF instead)
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -102,19 +102,22 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
 }
 
 /**
- * struct kfd_ioctl_desc - an ioctl
- * @cmd: command, with the direction and size in this kernel's headers
- * @fn: handler, or NULL if the ioctl is not implemented
- * @check: checks arguments of variable size, or NULL; the parameter @usize is the number of bytes
- *         that user space passed
- * @absent: if @fn is NULL, the ioctl returns @absent, which is amdkfd's error for a GPU without the
- *          feature. In the unused elements of kfd_ioctls, all members are 0, and the ioctl returns
- *          -ENOTTY
+ * struct kfd_ioctl_desc - an ioctl; in an unused element of kfd_ioctls, all members are 0
  */
 struct kfd_ioctl_desc {
+	/** @cmd: command, with the direction and size in this kernel's headers */
 	unsigned int cmd;
+	/** @fn: handler, or NULL if the ioctl is not implemented */
 	kfd_ioctl_fn fn;
+	/**
+	 * @check: checks arguments of variable size, or NULL. The parameter @usize is the number of
+	 * bytes that user space passed
+	 */
 	int (*check)(const void *data, unsigned int usize);
+	/**
+	 * @absent: result if @fn is NULL: amdkfd's error for a GPU without the feature. 0 stands
+	 * for -ENOTTY
+	 */
 	int absent;
 };
 
@@ -171,8 +174,7 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 
 /*
  * Copy the argument in, run the handler, copy the argument out. User space may pass a shorter
- * structure (the missing bytes are zero) or a longer one. The argument is also copied out after an
- * error, because a MAP_MEMORY_TO_GPU that fails returns its progress in the argument.
+ * structure (the missing bytes are zero) or a longer one.
  */
 static int kfd_ioctl_run(const struct kfd_ioctl_desc *desc,
 			 struct kfd_process *p, void __user *arg,
@@ -189,6 +191,7 @@ static int kfd_ioctl_run(const struct kfd_ioctl_desc *desc,
 			return ret;
 	}
 	ret = desc->fn(p, data);
+	/* Also after an error: a MAP_MEMORY_TO_GPU that fails returns its progress in @data. */
 	if ((desc->cmd & IOC_OUT) && copy_to_user(arg, data, usize))
 		return -EFAULT;
 	return ret;

@@ -21,10 +21,11 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, with a reference taken. If @mm has no KFD process, one is created,
- * but only if @op is ENABLE and the caller traces @thread. Returns ERR_PTR(-ESRCH) if there is no
- * KFD process, ERR_PTR(-EPERM) if @p has no permission to debug the KFD process, or an error of
- * kfd_process_open().
+ * Return the KFD process of @mm, with a reference taken, or ERR_PTR():
+ *
+ * - -ESRCH: @mm has no KFD process
+ * - -EPERM: @p has no permission to debug the KFD process
+ * - an error of kfd_process_open()
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -33,6 +34,7 @@ static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 	struct kfd_process *target;
 	int ret;
 
+	/* ENABLE by the tracer of @thread creates the KFD process of @mm if there is none. */
 	if (op == KFD_IOC_DBG_TRAP_ENABLE && thread != current &&
 	    kfd_dbg_traces(thread)) {
 		ret = kfd_process_open(thread, mm);
@@ -75,12 +77,10 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
  * Context: no locks are held.
  *
  * Return:
- * * result of the operation (see docs/driver-kfd.md)
+ * * result of kfd_dbg_trap()
  * * -ESRCH: no process has the pid, or that process has no KFD process
- * * -EPERM: no permission. One of these is needed: the target is @p, the calling thread traces the
- *   target, or @p debugs the target already
- * * -EPERM: the operation needs the target's runtime, which is not enabled
- * * -EINVAL: the target is not debugged, or the operation is unknown
+ * * -EPERM: @p is neither the target nor the target's debugger, and the calling thread does not
+ *   trace the target
  * * an error of kfd_process_open(), if ENABLE must create the target's KFD process
  */
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)

@@ -20,9 +20,9 @@
 #include "kfd_memory.h"
 
 /*
- * Return a copy of the BO's metadata, NULL if the BO has no metadata, or ERR_PTR(). The error is
- * -EINVAL if the metadata is larger than *@size, the size of the caller's buffer in bytes. Set
- * *@size to the size of the metadata.
+ * Return a copy of the BO's metadata, NULL if the BO has no metadata, or ERR_PTR(): -EINVAL if the
+ * metadata is larger than *@size.
+ * @size: bytes of user space's buffer; set to the bytes of the metadata
  */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 {
@@ -42,6 +42,10 @@ static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 	return copy;
 }
 
+/*
+ * Returns -EINVAL if the domains of @bo include neither VRAM nor GTT, if @p has no state on the GPU
+ * of @bo, or if the metadata buffer is too small.
+ */
 static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
 			   struct kfd_ioctl_get_dmabuf_info_args *args)
 {
@@ -76,17 +80,14 @@ static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
 /**
  * kfd_ioctl_get_dmabuf_info() - AMDKFD_IOC_GET_DMABUF_INFO
  * @p: process
- * @data: struct kfd_ioctl_get_dmabuf_info_args; metadata_size: bytes of the buffer, on return
- *        bytes of the metadata
+ * @data: struct kfd_ioctl_get_dmabuf_info_args
  *
  * Context: no locks are held. Takes the reservation of the dma-buf's BO.
  *
  * Return:
- * * 0
+ * * 0, -EFAULT, -ENOMEM, -ERESTARTSYS
  * * -EBADF: the descriptor is not open
- * * -EINVAL: the file is no dma-buf of this driver; the memory is neither in VRAM nor in GTT; @p
- *   has no state on the memory's GPU; or the metadata buffer is too small
- * * -EFAULT, -ENOMEM, -ERESTARTSYS
+ * * -EINVAL: the file is no dma-buf of this driver, or kfd_dmabuf_info() refuses the BO
  */
 int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 {
@@ -157,15 +158,16 @@ put:
 }
 
 /**
- * kgd_mem_export() - return the dma-buf of a kgd_mem; create the dma-buf if there is none
+ * kgd_mem_export() - return the dma-buf of @mem, or create one
  * @mem: memory
- * @write: true to allow writes through a dma-buf that this call creates, even if GPU mappings of
- *         @mem are read-only; ignored if @mem has a dma-buf already
+ * @write: let a new dma-buf allow writes, even if GPU mappings of @mem are read-only
  *
  * Context: kfd_process.mutex is held.
  *
- * Return: the dma-buf, with a reference taken, or ERR_PTR(): -EINVAL for doorbells and MMIO;
- * -EPERM for a userptr BO, which vgpu_gem_export() refuses; -ENOMEM.
+ * Return: the dma-buf, with a reference taken, or ERR_PTR():
+ * * -EINVAL: @mem is doorbells or MMIO
+ * * -EPERM: @mem is a userptr BO
+ * * -ENOMEM
  */
 struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write)
 {
@@ -215,10 +217,13 @@ static int kfd_dmabuf_import(struct kfd_process_device *pdd,
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL for an unknown GPU, or memory that is neither in VRAM nor in GTT; -EBADF
- * if the descriptor is not open; -ENODEV if the process has no VM on the GPU; -EADDRINUSE if an
- * SVM range overlaps the addresses; -EFAULT if no handle is free; -ENOMEM; an error of the
- * exporter.
+ * Return:
+ * * 0, or an error of kgd_mem_import()
+ * * -EINVAL: unknown GPU
+ * * -EBADF: the descriptor is not open
+ * * -ENODEV: the process has no VM on the GPU
+ * * -EADDRINUSE: an SVM range overlaps the addresses
+ * * -EFAULT: no handle can be allocated
  */
 int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
 {

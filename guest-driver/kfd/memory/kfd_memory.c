@@ -13,17 +13,13 @@
 /**
  * kfd_memory_map() - map memory in the address spaces of GPUs
  * @mem: memory
- * @pdds: state of one process on each GPU; each has an address space
+ * @pdds: state of one process on each GPU, with an address space
  * @n: length of @pdds, at least one
- * @done: set to the number of leading entries of @pdds in which @mem is mapped, also after an
- *        error
- *
- * A VM in which @mem is already mapped is not changed.
+ * @done: set to the number of leading @pdds that map @mem, also after an error
  *
  * Context: kfd_process.mutex is held; no reservation is held. Takes the locks of svm_claim().
  *
- * Return: 0; -EADDRINUSE if an SVM range overlaps the addresses; or an error of
- * kgd_mem_map_check(), svm_claim() or kgd_mem_map().
+ * Return: 0, or an error of kgd_mem_map_check(), svm_claim() or kgd_mem_map().
  */
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done)

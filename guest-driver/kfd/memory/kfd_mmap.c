@@ -46,6 +46,7 @@ void kfd_mmap_zap(u64 offset, u64 size)
 	unmap_mapping_range(kfd_mappings->f_mapping, offset, size, 1);
 }
 
+/* The doorbells of all processes on a GPU have the same offsets in /dev/kfd. */
 static void kfd_doorbell_zap_node(const struct kfd_node *node)
 {
 	kfd_mmap_zap(KFD_MMAP_TYPE_DOORBELL | KFD_MMAP_GPU_ID(node->gpu_id),
@@ -54,11 +55,9 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
 
 /**
  * kfd_doorbell_zap() - unmap a GPU's doorbells in all processes
- * @pdd: state of a process on the GPU; the process is torn down, and the caller calls
- *       kfd_doorbell_free() next
+ * @pdd: state on the GPU of a process that is torn down; the caller calls kfd_doorbell_free() next
  *
- * The doorbells of all processes on the GPU have the same offsets in /dev/kfd, so they are unmapped
- * together. The other processes map their doorbells again on their next page fault.
+ * The other processes map their doorbells again on their next page fault.
  *
  * Context: sleeps.
  */
@@ -94,9 +93,9 @@ void kfd_mmap_zap_node(const struct kfd_node *node)
  *
  * While the GPU is being reset, inserts nothing and waits for the end of the reset.
  *
- * Context: fault handler; mmap_lock or the VMA's lock is held.
+ * Context: fault handler; mmap_lock or the VMA's lock is held. Waiting may drop this lock.
  *
- * Return: result of the fault handler; the lock may have been dropped.
+ * Return: result of the fault handler.
  */
 vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_addr_t addr)
 {
@@ -184,10 +183,8 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 int kfd_mmap_init(void)
 {
 	/*
-	 * Leave the file_operations without an owner: with an owner, the file would hold a
-	 * reference to this module and keep it from being unloaded. Since the file holds no such
-	 * reference, kfd_mmap_exit() must free the file before it returns, because the
-	 * file_operations disappear with the module.
+	 * kfd_mappings_fops has no owner. With an owner, the file would keep this module from being
+	 * unloaded.
 	 */
 	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
 						 NULL, O_RDWR, NULL);
@@ -201,5 +198,6 @@ int kfd_mmap_init(void)
  */
 void kfd_mmap_exit(void)
 {
+	/* Free the file at once, because kfd_mappings_fops disappears with the module. */
 	__fput_sync(kfd_mappings);
 }

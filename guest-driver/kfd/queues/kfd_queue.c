@@ -3,9 +3,8 @@
  * Implements what SDMA queues (kfd_queue_sdma.c) and compute queues (kfd_queue_compute.c) have
  * in common.
  *
- * A queue is on the hardware ("loaded") while user space has enabled it, no fault has stopped it,
- * no debugger has suspended it, and the process is not evicted on the GPU. kfd_queue_sync() loads
- * or unloads a queue after one of these conditions has changed.
+ * "Loaded" means that a queue is on the hardware. kfd_queue_prepare() checks the conditions for
+ * this. After a condition has changed, kfd_queue_sync() loads or unloads the queue.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -59,8 +58,8 @@ int kfd_queue_sync(struct kfd_queue *q)
  *
  * Context: kfd_process.queue_lock is held. Does not allocate.
  *
- * Return: 0, or -ETIME if the hardware did not release or did not start a queue. After such an
- * error, the other queues are still handled.
+ * Return: 0, or -ETIME if the hardware did not release or did not start a queue. The other queues
+ * are handled nevertheless.
  */
 int kfd_queues_sync(struct kfd_process_device *pdd)
 {
@@ -82,9 +81,9 @@ int kfd_queues_sync(struct kfd_process_device *pdd)
 /**
  * kfd_queues_stop() - stop all queues of a process on a GPU for good
  * @pdd: state of the process on the GPU
- * @ran: bitmap of queue ids, or NULL; the function sets the bits of queues that were loaded
+ * @ran: bitmap of queue ids, or NULL; the bits of queues that were loaded are set
  *
- * The queues never run again. The function does not destroy the queues.
+ * Does not destroy the queues.
  *
  * Context: takes kfd_process.queue_lock. Does not allocate.
  */
@@ -108,6 +107,7 @@ static unsigned int kfd_queue_engine(const struct kfd_queue *q)
 	return q->kind == KFD_QUEUE_SDMA ? q->engine : VGPU_ENGINE_CP;
 }
 
+/* Returns false if @q hung, or if @q was loaded and the recovery has not restored @q. */
 static bool kfd_queue_recovered(struct kfd_queue *q)
 {
 	if (q->kind == KFD_QUEUE_SDMA)
@@ -134,13 +134,10 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 }
 
 /**
- * kfd_queues_recovered() - after a reset, stop those queues of a process that cannot continue
+ * kfd_queues_recovered() - after a reset, stop the queues that cannot continue
  * @pdd: state of the process on the GPU
  * @engine: SDMA engine that was reset, or VGPU_ENGINE_CP for the command processor
- * @vm_lost: the page tables of the process were lost
- *
- * Stops the queues of @engine that hw/ has not loaded again after the reset. If @vm_lost is true,
- * stops all queues of @engine.
+ * @vm_lost: the reset lost the page tables of the process, so stop all queues of @engine
  *
  * Context: takes kfd_process.queue_lock. Does not allocate.
  *
@@ -186,7 +183,7 @@ static void kfd_queue_no_wptr(struct kfd_queue *q)
 
 /**
  * kfd_queues_map_wptr() - map the write pointers of a process's SDMA queues again after an eviction
- * @p: process whose BOs may have moved and whose queues do not run yet
+ * @p: process; BOs of @p may have moved, and queues of @p do not run yet
  *
  * Stops each queue whose write pointer cannot be mapped.
  *
@@ -266,6 +263,10 @@ void kfd_qpd_fini(struct kfd_process_device *pdd)
 	pdd->qpd = NULL;
 }
 
+/*
+ * Returns -ENOMEM if no queue id is free. If @saved is not NULL, returns -EINVAL if the id in
+ * @saved is out of range, or -ENOSPC if that id is taken.
+ */
 static int kfd_queue_get_id(struct kfd_queue *q,
 			    const struct kfd_queue_saved *saved)
 {
@@ -332,28 +333,16 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
 }
 
 /**
- * kfd_queue_create() - create a queue and load it
+ * kfd_queue_create() - create a queue, and load it if it may run
  * @pdd: state of the process on the GPU, with a VM
  * @props: properties of the queue
  * @out: set to the queue
  *
- * For the first queue of a process, makes the BOs of the process resident.
- *
  * Context: kfd_process.mutex is held; no reservation is held.
  *
- * Return:
- * * 0
- * * -EINVAL: @props are not valid; or kfd_queue_get_buffer() finds no mapped BO for one of the
- *   buffers (a context save area may be in SVM ranges instead); or the CPU cannot read the write
- *   pointer of an SDMA queue (kfd_sdma_map_wptr())
- * * -ENOSPC: no VMID is free, or the id of @props->saved is taken
- * * -ENOMEM: no queue id, hardware queue, doorbell or memory is free
- * * -EBUSY: the doorbell or hardware queue of @props->saved is taken
- * * -EPERM: run lists have no space for another compute queue
- * * -ETIME: the hardware did not start the queue
- * * -ECANCELED: the page tables were lost in a reset
- * * -ERESTARTSYS: a Linux signal ended a wait
- * * another error of kfd_process_make_resident()
+ * Return: 0, -ENOMEM, or an error of:
+ * kfd_doorbell_alloc(), kfd_queue_get_buffers(), kfd_queue_get_id(), kfd_process_make_resident(),
+ * kfd_cp_init(), kfd_sdma_init(), kfd_queue_sync().
  */
 int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
@@ -454,18 +443,17 @@ void kfd_queues_destroy(struct kfd_process *p)
 }
 
 /**
- * kfd_queue_update() - change the ring, the priority and the state of a queue
+ * kfd_queue_update() - change the ring, priority and state of a queue
  * @q: queue
- * @ring_va: first byte of the new ring. If 0, the queue stops, and keeps its reference to the
- *           mapping of its present ring
- * @ring_bytes: length of the new ring, a power of two
+ * @ring_va: new ring; 0 stops the queue and keeps the old ring
+ * @ring_bytes: bytes of the new ring, a power of two
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY; compute queues only
- * @enabled: let the queue run afterwards, if @ring_va is not 0
+ * @enabled: let the queue run, if @ring_va is not 0
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return: 0; -EFAULT if the ring is not a mapped BO with that address and size; -ETIME if the
- * hardware did not release or did not start the queue.
+ * Return: 0; -EFAULT if the new ring is not page-aligned or not a mapped BO; an error of
+ * kfd_queue_sync().
  */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled)

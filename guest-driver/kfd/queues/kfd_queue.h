@@ -41,179 +41,232 @@ enum kfd_queue_kind {
 
 /**
  * struct qcm_process_device - the queues of a process on a GPU
- * @pdd: the process's state on the GPU
- * @queues: queues on this GPU; changed with both kfd_process.mutex and kfd_process.queue_lock held,
- *          so that a holder of either lock may walk the list
- * @n_sdma: number of SDMA queues; the address space keeps a VMID while @n_sdma is not zero;
- *          protected by kfd_process.mutex
- * @n_cp: number of compute queues; protected by kfd_sched.lock
- * @doorbells_used: bitmap of the doorbells in the process's slice that compute queues use;
- *                  protected by kfd_process.mutex
- * @gws_queue: queue that has global wave sync, or NULL; protected by kfd_process.mutex
- * @root_pde: page-directory entry of the root of the process's page tables, for run lists; set
- *            with the first compute queue
- * @run_queues: compute queues that may run; protected by kfd_sched.lock
- * @run_link: link in kfd_sched.qpds while @run_queues is not empty; protected by kfd_sched.lock
  */
 struct qcm_process_device {
+	/** @pdd: the process's state on the GPU */
 	struct kfd_process_device *pdd;
+	/**
+	 * @queues: list of the queues. Changed with both kfd_process.mutex and
+	 * kfd_process.queue_lock held, so a holder of either lock may walk the list
+	 */
 	struct list_head queues;
+	/**
+	 * @n_sdma: number of SDMA queues; protected by kfd_process.mutex. The address space keeps a
+	 * VMID while @n_sdma is not zero
+	 */
 	unsigned int n_sdma;
+	/** @n_cp: number of compute queues; protected by kfd_sched.lock */
 	unsigned int n_cp;
+	/**
+	 * @doorbells_used: bitmap of the doorbells in the process's slice that compute queues use;
+	 * protected by kfd_process.mutex
+	 */
 	DECLARE_BITMAP(doorbells_used, KFD_DOORBELLS);
+	/** @gws_queue: queue that has global wave sync, or NULL; protected by kfd_process.mutex */
 	struct kfd_queue *gws_queue;
+	/**
+	 * @root_pde: entry for run lists that points to the root of the process's page tables; set
+	 * when a compute queue is created
+	 */
 	u64 root_pde;
+	/** @run_queues: list of compute queues that may run; protected by kfd_sched.lock */
 	struct list_head run_queues;
+	/**
+	 * @run_link: link in kfd_sched.qpds while @run_queues is not empty; protected by
+	 * kfd_sched.lock
+	 */
 	struct list_head run_link;
 };
 
 /**
  * struct kfd_queue - a user-mode queue
- * @link: link in qcm_process_device.queues
- * @pdd: state of the process on the queue's GPU
- * @id: queue id that user space uses
- * @kind: SDMA or compute; members that are marked "SDMA" or "compute" are used for this kind only
- * @aql: compute: true if the ring has AQL packets, false if PM4
- * @doorbell: byte offset of the queue's doorbell in the process's slice
- * @born: GPU clock when the queue was created
- * @ring: GPU mapping of the ring
- * @rptr: GPU mapping of the read pointer
- * @wptr: GPU mapping of the write pointer
- * @enabled: user space has enabled the queue
- * @faulted: the queue is stopped until it is destroyed, for instance after an unrepaired fault or a
- *           bad packet
- * @hung: the hardware did not release the queue and was reset; the process has not been
- *        notified yet
- * @loaded: SDMA: the queue is on the hardware; compute: the queue is in run lists
- * @suspended: a debugger has suspended the queue
- * @dying: a call of DESTROY_QUEUE destroys the queue, or waits until the queue is resumed; changed
- *         with both kfd_process.mutex and kfd_process.queue_lock held
- * @exceptions: KFD_EC_MASK_QUEUE exceptions that were not cleared; protected by kfd_dbg_lock
- * @kobj: kfd/proc/<pid>/queues/<id>, or NULL
- * @attrs: files of @kobj
  *
- * @wptr_va: address of the write pointer in user memory
- * @wptr_cpu: SDMA: kernel mapping of the write pointer; not valid while the process is evicted
- * @wptr_io: SDMA: kernel mapping of a write pointer in VRAM, if @wptr_is_io
- * @wptr_is_io: SDMA: @wptr_io is used, not @wptr_cpu
- * @engine: SDMA: index of the engine
- * @hw_queue: SDMA: index of the hardware queue in @engine (RLC number)
- * @regs: SDMA: register values to load; rptr is updated when the queue is unloaded
- *
- * @eop: compute: GPU mapping of the end-of-pipe buffer, or NULL
- * @save: compute: GPU mapping of the context save area, or NULL if the area is in an SVM range
- * @mqd_bo: compute: kernel BO of the MQD, in GTT
- * @mqd: compute: kernel mapping of @mqd_bo
- * @cp: compute: register values from which the MQD is made
- * @lost: compute: value of vgpu_cp_lost() when the queue was loaded
- * @run_link: compute: link in qcm_process_device.run_queues while @loaded; protected by
- *            kfd_sched.lock
- *
- * kfd_process.queue_lock protects @enabled, @faulted, @hung, @loaded, @suspended, @dying, @regs,
- * @cp, @lost and the MQD. kfd_process.mutex protects the other members, except those that are fixed
- * or have another lock in the list above.
+ * kfd_process.mutex protects each member that changes, unless the member's comment names another
+ * lock.
  */
 struct kfd_queue {
+	/** @link: link in qcm_process_device.queues, protected by the locks of that list */
 	struct list_head link;
+	/** @pdd: state of the process on the queue's GPU */
 	struct kfd_process_device *pdd;
+	/** @id: queue id that user space uses */
 	u32 id;
+	/** @kind: SDMA or compute */
 	enum kfd_queue_kind kind;
+	/** @aql: compute queues: true if the ring has AQL packets, false if PM4 */
 	bool aql;
+	/** @doorbell: byte offset of the queue's doorbell in the process's slice */
 	u32 doorbell;
+	/** @born: GPU clock when the queue was created */
 	u64 born;
+	/** @ring: GPU mapping of the ring */
 	struct kfd_mem_attachment *ring;
+	/** @rptr: GPU mapping of the read pointer */
 	struct kfd_mem_attachment *rptr;
+	/** @wptr: GPU mapping of the write pointer */
 	struct kfd_mem_attachment *wptr;
+	/** @enabled: user space has enabled the queue; protected by kfd_process.queue_lock */
 	bool enabled;
+	/**
+	 * @faulted: the queue is stopped until it is destroyed, for instance after an unrepaired
+	 * fault or a bad packet; protected by kfd_process.queue_lock
+	 */
 	bool faulted;
+	/**
+	 * @hung: SDMA queues: the hardware did not release the queue; protected by
+	 * kfd_process.queue_lock. Cleared by kfd_queue_stop() after the reset of the engine
+	 */
 	bool hung;
+	/**
+	 * @loaded: an SDMA queue is on the hardware, or a compute queue is in run lists; protected
+	 * by kfd_process.queue_lock
+	 */
 	bool loaded;
+	/** @suspended: a debugger has suspended the queue; protected by kfd_process.queue_lock */
 	bool suspended;
+	/**
+	 * @dying: a call of DESTROY_QUEUE destroys the queue, or waits until the queue is resumed;
+	 * changed with both kfd_process.mutex and kfd_process.queue_lock held
+	 */
 	bool dying;
+	/**
+	 * @exceptions: bits of KFD_EC_MASK_QUEUE for exceptions that have not been cleared;
+	 * protected by kfd_dbg_lock
+	 */
 	u64 exceptions;
+	/** @kobj: folder kfd/proc/<pid>/queues/<id> in sysfs, or NULL */
 	struct kobject *kobj;
+	/** @attrs: files of @kobj */
 	struct kobj_attribute attrs[KFD_QUEUE_FILES];
 
+	/** @wptr_va: address of the write pointer in user memory */
 	u64 wptr_va;
 	/* Members of SDMA queues. */
 	union {
+		/**
+		 * @wptr_cpu: SDMA queues: kernel mapping of the write pointer, if @wptr_is_io is
+		 * false; not valid while the process is evicted
+		 */
 		u64 *wptr_cpu;
+		/** @wptr_io: SDMA queues: as @wptr_cpu, for a write pointer in VRAM */
 		void __iomem *wptr_io;
 	};
+	/** @wptr_is_io: SDMA queues: true if @wptr_io is used, false if @wptr_cpu is used */
 	bool wptr_is_io;
+	/** @engine: SDMA queues: index of the engine */
 	u8 engine;
+	/** @hw_queue: SDMA queues: index of the hardware queue in @engine (RLC number) */
 	u8 hw_queue;
+	/**
+	 * @regs: SDMA queues: register values to load; regs.rptr is updated when the queue is
+	 * unloaded; protected by kfd_process.queue_lock
+	 */
 	struct vgpu_sdma_queue_regs regs;
 
 	/* Members of compute queues. */
+	/** @eop: compute queues: GPU mapping of the end-of-pipe buffer, or NULL */
 	struct kfd_mem_attachment *eop;
+	/**
+	 * @save: compute queues: GPU mapping of the context save area, or NULL if the area is in an
+	 * SVM range
+	 */
 	struct kfd_mem_attachment *save;
+	/** @mqd_bo: compute queues: kernel BO of the MQD, in GTT */
 	struct vgpu_bo *mqd_bo;
+	/** @mqd: compute queues: kernel mapping of the MQD; protected by kfd_process.queue_lock */
 	__le32 *mqd;
+	/**
+	 * @cp: compute queues: register values from which the MQD is made; protected by
+	 * kfd_process.queue_lock
+	 */
 	struct vgpu_cp_queue_regs cp;
+	/**
+	 * @lost: compute queues: value of vgpu_cp_lost() when the queue was loaded; protected by
+	 * kfd_process.queue_lock
+	 */
 	u32 lost;
+	/**
+	 * @run_link: compute queues: link in qcm_process_device.run_queues while @loaded is true;
+	 * protected by kfd_sched.lock
+	 */
 	struct list_head run_link;
 };
 
 /**
  * struct kfd_queue_saved - ids and progress of a queue in a checkpoint
- * @id: queue id that user space uses
- * @doorbell: byte offset of the doorbell in the process's slice
- * @engine: SDMA: index of the engine
- * @hw_queue: SDMA: index of the hardware queue in @engine
- * @faulted: kfd_queue.faulted
- * @rptr: SDMA: read pointer where the queue stopped
- * @mqd: compute: progress of the queue, from its MQD
  *
- * On restore, user space passes these values, so the driver checks them. kfd_criu_restore_queue()
- * checks the alignment of @rptr; kfd_queue_create() checks the ids and @mqd.
+ * On restore, the values come from user space, so the driver checks them.
  */
 struct kfd_queue_saved {
+	/** @id: queue id that user space uses; checked by kfd_queue_create() */
 	u32 id;
+	/**
+	 * @doorbell: byte offset of the doorbell in the process's slice; checked by
+	 * kfd_queue_create()
+	 */
 	u32 doorbell;
+	/** @engine: SDMA queues: index of the engine; checked by kfd_queue_create() */
 	u8 engine;
+	/**
+	 * @hw_queue: SDMA queues: index of the hardware queue in @engine; checked by
+	 * kfd_queue_create()
+	 */
 	u8 hw_queue;
+	/** @faulted: kfd_queue.faulted */
 	bool faulted;
+	/**
+	 * @rptr: SDMA queues: read pointer where the queue stopped; kfd_criu_restore_queue() checks
+	 * the alignment
+	 */
 	u64 rptr;
+	/**
+	 * @mqd: compute queues: progress of the queue, from its MQD; checked by kfd_queue_create()
+	 */
 	const struct vgpu_mqd_state *mqd;
 };
 
 /**
  * struct kfd_queue_properties - arguments of CREATE_QUEUE
- * @kind: SDMA or compute
- * @aql: compute: true for AQL packets, false for PM4
- * @engines: SDMA: mask of engines that the queue may be on
- * @ring_va: first byte of the ring
- * @ring_bytes: length of the ring, a power of two
- * @rptr_va: address of the read pointer, 8 bytes
- * @wptr_va: address of the write pointer, 8 bytes
- * @eop_va: compute: address of the end-of-pipe buffer, or 0
- * @eop_bytes: length of the end-of-pipe buffer
- * @save_va: compute: address of the context save area
- * @save_bytes: length of the context save area. The debugger's area, which follows in the same
- *              allocation, is not included
- * @stack_bytes: length of the control stack, part of @save_bytes
- * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
- * @enabled: user space has enabled the queue
- * @saved: ids and progress of a queue of a checkpoint, or NULL for a new queue. With @saved, the
- *         context save area may be missing until the CRIU operation RESUME has created the SVM
- *         ranges
  */
 struct kfd_queue_properties {
+	/** @kind: SDMA or compute */
 	enum kfd_queue_kind kind;
+	/** @aql: compute queues: true for AQL packets, false for PM4 */
 	bool aql;
+	/**
+	 * @engines: SDMA queues: mask of engines that the queue may be on; not used if @saved is
+	 * set
+	 */
 	u32 engines;
+	/** @ring_va: first byte of the ring */
 	u64 ring_va;
+	/** @ring_bytes: length of the ring, a power of two */
 	u32 ring_bytes;
+	/** @rptr_va: address of the read pointer, 8 bytes */
 	u64 rptr_va;
+	/** @wptr_va: address of the write pointer, 8 bytes */
 	u64 wptr_va;
+	/** @eop_va: compute queues: address of the end-of-pipe buffer, or 0 */
 	u64 eop_va;
+	/** @eop_bytes: compute queues: length of the end-of-pipe buffer */
 	u64 eop_bytes;
+	/** @save_va: compute queues: address of the context save area */
 	u64 save_va;
+	/**
+	 * @save_bytes: compute queues: length of the context save area, without the debugger's
+	 * area, which follows in the same allocation
+	 */
 	u32 save_bytes;
+	/** @stack_bytes: compute queues: length of the control stack, part of @save_bytes */
 	u32 stack_bytes;
+	/** @priority: compute queues: 0 to KFD_MAX_QUEUE_PRIORITY */
 	u8 priority;
+	/** @enabled: user space has enabled the queue */
 	bool enabled;
+	/**
+	 * @saved: ids and progress of a queue of a checkpoint, or NULL for a new queue. The context
+	 * save area of a queue with @saved may be missing until the CRIU operation RESUME
+	 */
 	const struct kfd_queue_saved *saved;
 };
 

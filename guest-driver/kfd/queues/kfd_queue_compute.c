@@ -66,9 +66,8 @@ static u32 kfd_cp_debug_bytes(void)
 }
 
 /*
- * Check that the context save area is a mapped BO, or consists of SVM ranges that are always
- * mapped. The area of a checkpoint's queue may be missing until the CRIU operation RESUME. No
- * context is ever saved to the area, because the device runs no waves.
+ * Check the sizes of the control stack and of the context save area. Check that the area is a
+ * mapped BO, or consists of SVM ranges that are always mapped.
  */
 static int kfd_cp_get_save_area(struct kfd_queue *q,
 				const struct kfd_queue_properties *props)
@@ -79,20 +78,25 @@ static int kfd_cp_get_save_area(struct kfd_queue *q,
 	    props->save_bytes < kfd_cp_save_bytes())
 		return -EINVAL;
 	q->save = kfd_queue_get_buffer(q->pdd, props->save_va, bytes);
+	/* The area of a checkpoint's queue may be missing until the CRIU operation RESUME. */
 	if (q->save || props->saved)
 		return 0;
+	/*
+	 * User space may unmap the SVM ranges later. This is harmless: the device runs no waves, so
+	 * no context is ever saved to the area.
+	 */
 	return svm_always_mapped(q->pdd->process, q->pdd->node->vdev,
 				 props->save_va, bytes) ? 0 : -EINVAL;
 }
 
 /**
- * kfd_cp_has_save_area() - whether a restored queue has the context save area that it needs
+ * kfd_cp_has_save_area() - whether the context save area of a restored queue is mapped
  * @q: compute or SDMA queue, created from a checkpoint
  *
  * Context: kfd_process.mutex is held; the caller holds a reference on mm_users. Takes the locks
  * of svm_always_mapped().
  *
- * Return: true if the area of @q is mapped, or if @q is an SDMA queue, which needs no area.
+ * Return: true if the area is mapped, or if @q is an SDMA queue, which needs no area.
  */
 bool kfd_cp_has_save_area(struct kfd_queue *q)
 {
@@ -284,17 +288,16 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
 }
 
 /**
- * kfd_queue_set_gws() - give a queue all of the GPU's global wave sync, or take it back
+ * kfd_queue_set_gws() - give all global wave sync (GWS) of the GPU to a queue, or take it back
  * @q: compute or SDMA queue
  * @want: true to give, false to take back
  *
- * On each GPU, at most one queue of a process has global wave sync. Several processes may have
- * global wave sync: the CP runs them in separate time slices.
- *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return: 0; -EBUSY if a queue of the process on the GPU has global wave sync already; -EINVAL if
- * @want is false and @q has no global wave sync; -ETIME.
+ * Return:
+ * * 0 or -ETIME
+ * * -EBUSY: @want is true, and a queue of the process has GWS on the GPU already
+ * * -EINVAL: @want is false, and @q has no GWS
  */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 {
@@ -305,6 +308,7 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 
 	lockdep_assert_held(&p->mutex);
 
+	/* Another process may have GWS too: the CP runs the two in separate time slices. */
 	if (want && pdd->qpd->gws_queue)
 		return -EBUSY;
 	if (!want && pdd->qpd->gws_queue != q)

@@ -12,15 +12,17 @@
 
 /**
  * struct kfd_sched - compute queues that may run on a GPU
- * @lock: protects the fields below and qcm_process_device.run_queues of each process. Held while a
- *        run list is built and submitted, so that an older list does not replace a newer one. Taken
- *        inside kfd_process.queue_lock; holders of @lock do not allocate memory
- * @qpds: list of the struct qcm_process_device with a non-empty run_queues, linked by run_link
- * @dwords: size that a run list of all compute queues of the GPU would have, in dwords
  */
 struct kfd_sched {
-	struct mutex lock;	/* protects the fields below and run lists */
+	/**
+	 * @lock: protects the members below, qcm_process_device.run_queues of each process, and the
+	 * submission of run lists. Taken inside kfd_process.queue_lock; holders of @lock do not
+	 * allocate memory
+	 */
+	struct mutex lock;
+	/** @qpds: list of the struct qcm_process_device with non-empty run_queues */
 	struct list_head qpds;
+	/** @dwords: length in dwords that a run list of all compute queues of the GPU would have */
 	u32 dwords;
 };
 
@@ -37,8 +39,8 @@ struct device_queue_manager {
 };
 
 /*
- * Load or unload one queue, as its state requires. The caller holds queue_lock. Returns 0 or
- * -ETIME.
+ * Load or unload one queue, as its state requires. The caller holds kfd_process.queue_lock. Returns
+ * 0, or -ETIME if the hardware did not release or did not start the queue.
  */
 int kfd_queue_sync(struct kfd_queue *q);
 
@@ -49,61 +51,56 @@ int kfd_queue_sync(struct kfd_queue *q);
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
 void kfd_queue_put_buffer(struct kfd_mem_attachment **att);
+/*
+ * Returns -EINVAL if the ring, the read pointer or the write pointer is not aligned, or if
+ * kfd_queue_get_buffer() returns NULL for one of these three buffers.
+ */
 int kfd_queue_get_buffers(struct kfd_queue *q,
 			  const struct kfd_queue_properties *props);
 void kfd_queue_put_buffers(struct kfd_queue *q);
 
+/* kfd_queue_sdma.c */
 /*
- * kfd_queue_sdma.c
+ * Reserve a hardware queue, and a VMID for the address space. The caller holds kfd_process.mutex.
+ * Returns:
  *
- * kfd_sdma_init() reserves a hardware queue, and a VMID for the address space. kfd_sdma_fini()
- * releases both. The caller of these two functions holds kfd_process.mutex. The caller of
- * kfd_sdma_load(), kfd_sdma_unload() and kfd_sdma_recovered() holds queue_lock.
- *
- * kfd_sdma_init() returns:
- *
- * - 0
+ * - 0, or an error of kfd_sdma_map_wptr() or vgpu_vm_get_vmid()
  * - -ENOMEM if no hardware queue is free
- * - -ENOSPC if no VMID is free
  * - -EBUSY if another queue uses the hardware queue in @props->saved
  * - -EINVAL if @props->saved is not valid
- * - -ECANCELED if the page tables were lost in a reset
- * - an error of kfd_sdma_map_wptr()
  */
 int kfd_sdma_init(struct kfd_queue *q,
 		  const struct kfd_queue_properties *props);
+/* Undo kfd_sdma_init(). The caller holds kfd_process.mutex. */
 void kfd_sdma_fini(struct kfd_queue *q);
+/* Callers of kfd_sdma_load() and kfd_sdma_unload() hold kfd_process.queue_lock. */
 int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
 /*
- * Called after a reset of the engine. Returns false if the queue hung, or if the queue was loaded
- * and the recovery has not loaded it again. Otherwise returns true.
+ * Called after a reset of the engine, with kfd_process.queue_lock held. Returns false if the queue
+ * hung, or if the queue was loaded and the recovery has not loaded it again.
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
- * Look up the kernel mapping of the write pointer. The mapping is valid until the next eviction of
- * the process. The caller holds kfd_process.mutex. Returns:
+ * Map the write pointer in the kernel until the next eviction of the process. The caller holds
+ * kfd_process.mutex. Returns 0, also while the process is evicted; otherwise -EINVAL if the write
+ * pointer is:
  *
- * - 0
- * - -EINVAL if the BO is a userptr BO, and user space has unmapped the BO's memory
- * - -EINVAL if the BO was imported from another device
- * - -EINVAL if the BO is the MMIO page
- *
- * If the process is evicted already, the function returns 0 even without a mapping, since
- * restore_work will call the function again.
+ * - in the MMIO page
+ * - in an import from another device
+ * - in a userptr BO that user space has unmapped
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
+/* kfd_queue_compute.c */
 /*
- * kfd_queue_compute.c. kfd_cp_init() reserves a doorbell and space in run lists, keeps the queue's
- * buffers from being unmapped, and creates the MQD. The caller holds kfd_process.mutex. Returns:
+ * Reserve a doorbell, space in run lists and the queue's buffers, and create the MQD. The caller
+ * holds kfd_process.mutex. Returns:
  *
- * - 0
- * - -EPERM if run lists have no space
+ * - 0, or an error of kfd_sched_reserve() or vgpu_vm_schedule()
  * - -EBUSY if another queue uses the doorbell in @props->saved
  * - -EINVAL if the end-of-pipe buffer, the context save area or @props->saved is not valid
- * - -ENOMEM if no doorbell is free, or memory is short
- * - -ECANCELED if the page tables were lost in a reset
+ * - -ENOMEM if no doorbell or no memory is free
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
 void kfd_cp_fini(struct kfd_queue *q);

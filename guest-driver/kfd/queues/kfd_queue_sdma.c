@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sets up, loads and unloads SDMA queues. From its creation to its destruction, each SDMA queue
- * owns one hardware queue. Doorbell writes to a queue that is not loaded are lost. kfd_sdma_load()
- * therefore reads the write pointer from user memory, as amdkfd does.
+ * Sets up, loads and unloads SDMA queues. Each SDMA queue owns one hardware queue, from creation to
+ * destruction of the SDMA queue.
  */
 #include <linux/kfd_ioctl.h>
 
@@ -22,6 +21,10 @@ static struct device *kfd_sdma_dev(const struct kfd_queue *q)
 	return q->pdd->node->vdev->drm.dev;
 }
 
+/*
+ * Read the write pointer from user memory when the queue is loaded, as amdkfd does. Doorbell writes
+ * to a queue that is not loaded are lost.
+ */
 static u64 kfd_sdma_read_wptr(const void *owner)
 {
 	const struct kfd_queue *q = owner;
@@ -70,6 +73,7 @@ int kfd_sdma_map_wptr(struct kfd_queue *q)
 	if (ret)
 		return ret;
 	cpu = vgpu_bo_cpu_addr(bo, q->wptr_va - q->wptr->va, &q->wptr_is_io);
+	/* While the process is evicted, return 0: restore_work calls this function again. */
 	if (IS_ERR(cpu))
 		ret = kfd_evict_signalled(info) ? 0 : PTR_ERR(cpu);
 	else if (q->wptr_is_io)

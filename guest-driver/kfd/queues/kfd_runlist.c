@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submits run lists to the CP. A run list contains each compute queue that may run at present,
- * whichever process the queue belongs to. The CP assigns VMIDs to processes and hardware queues to
- * queues. If VMIDs or hardware queues are too few, the CP runs the processes or queues in time
- * slices. When the set of queues that may run changes, the driver submits a new run list.
+ * Submits run lists to the CP. A run list contains all compute queues that may run, of all
+ * processes. The CP assigns VMIDs and hardware queues. If there are too few, the CP runs processes
+ * or queues in time slices.
  */
 #include <linux/sched/mm.h>
 
@@ -80,13 +79,13 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 
 /*
  * Return the number of global wave sync (GWS) entries that a process gets in a run list. As in
- * amdkfd, the process gets all entries if one of its queues in the list has GWS, otherwise none.
- * A queue is in the list only if its kfd_queue.lost equals @lost (see kfd_sched_emit()).
+ * amdkfd, this is all entries if a queue of the process in the list has GWS, otherwise 0.
  */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
 	struct kfd_queue *q;
 
+	/* Skip the queues that kfd_sched_emit() leaves out of the list. */
 	list_for_each_entry(q, &pdd->qpd->run_queues, run_link)
 		if (q->lost == lost && q->cp.gws)
 			return VGPU_CP_NUM_GWS;
@@ -94,10 +93,8 @@ static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 }
 
 /*
- * Append a process and its queues to a run list; return the number of dwords. @lost is the present
- * value of vgpu_cp_lost(), the number of times that the state of compute queues was lost. If a
- * queue's kfd_queue.lost is not @lost, the queue's state was lost after the queue was loaded. Leave
- * such a queue out, because kfd_queues_recovered() may not have stopped the queue yet.
+ * Append a process and its queues to the run list at @dw; return the number of dwords appended.
+ * @lost is the present value of vgpu_cp_lost().
  */
 static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 {
@@ -105,6 +102,10 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 	u32 n = 0;
 
 	list_for_each_entry(q, &pdd->qpd->run_queues, run_link) {
+		/*
+		 * Leave out a queue that has lost its state in a reset since kfd_sched_mark():
+		 * kfd_queues_recovered() may not have stopped the queue yet.
+		 */
 		if (q->lost != lost)
 			continue;
 		if (!n) {
@@ -127,6 +128,7 @@ int kfd_sched_submit(struct kfd_node *node)
 	__le32 *dw;
 	int ret;
 
+	/* Held until the list is submitted, so that an older list cannot replace a newer one. */
 	mutex_lock(&sched->lock);
 	/*
 	 * The loop repeats if a reset meanwhile loses the state of compute queues. Such a reset

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Creates /sys/class/kfd/kfd/topology: CPU and GPU nodes, their memory, caches and links.
+ * Properties have the names and meanings of amdkfd and of its CRAT tables.
  *
  * DOC: the tree
  *
@@ -13,10 +14,6 @@
  *		caches/<i>/properties
  *		io_links/<i>/properties
  *		p2p_links/<i>/properties
- *
- * Names and meanings of the properties are those of amdkfd and of its CRAT tables. The
- * tree is rebuilt whenever a GPU is added or removed, so that nodes are numbered without gaps. The
- * contents of the files are built with the tree; reading a file takes no lock.
  */
 #include <linux/cpumask.h>
 #include <linux/cpufreq.h>
@@ -355,7 +352,10 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 				       props);
 }
 
-/* Rebuild the tree. After an error the tree is empty. */
+/*
+ * Rebuild the tree, so that nodes are numbered without gaps. Also build the text of each file in
+ * nodes/, so that readers need no lock. After an error the tree is empty.
+ */
 static int kfd_topology_make(void)
 {
 	unsigned int i;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates the topology's links, which describe how nodes reach each other's memory.
+ * Creates the topology's links, which describe how nodes reach each other's memory. A link is
+ * listed in its source node.
  *
- *	io_links	between the CPUs and each GPU, by PCIe;
- *			between GPUs of the same hive, by XGMI
- *	p2p_links	between GPUs that are not in the same hive and can
+ *	io_links	PCIe between the CPUs and each GPU; XGMI between GPUs of a hive
+ *	p2p_links	PCIe between GPUs that are not in the same hive and can
  *			access each other's BARs
- *
- * A link is listed in its source node. Weights are amdkfd's distances. XGMI links are listed
- * even while they are down.
  */
 #include <linux/kfd_sysfs.h>
 
@@ -18,6 +15,7 @@
 #include "vm/vgpu_vm_bo.h"
 #include "kfd_topology_priv.h"
 
+/* Weights of links: amdkfd's distances. */
 #define KFD_PCIE_WEIGHT		20
 #define KFD_XGMI_WEIGHT		15	/* weight of a link of one hop */
 
@@ -104,6 +102,7 @@ int kfd_topology_io_links(struct kobject *dir, const struct kfd_node *node,
 		return kfd_cpu_links(dir, gpus, n, count);
 	ret = kfd_make_pcie(dir, count, node->topology_id, 0, KFD_PCIE_WEIGHT,
 			    0);
+	/* XGMI links are listed even while they are down. */
 	for (i = 0; i < n && !ret; i++)
 		if (vgpu_xgmi_same_hive(node->vdev, gpus[i]->vdev))
 			ret = kfd_make_xgmi(dir, count, node->topology_id,

@@ -75,11 +75,10 @@ struct kfd_node;
 
 /*
  * kfd_topology_link.c: create a folder in @dir for each link of a node.
- * @node: the GPU's node. If @node is NULL, kfd_topology_io_links() creates the links of the CPU
- *        node; for kfd_topology_p2p_links(), @node must not be NULL
- * @gpus: all GPUs; the caller has set kfd_node.topology_id of each
+ * @node: GPU; for kfd_topology_io_links(), NULL stands for the CPU node
+ * @gpus: all GPUs, with kfd_node.topology_id set
  * @n: number of @gpus
- * @count: receives the number of links
+ * @count: set to the number of links
  */
 int kfd_topology_io_links(struct kobject *dir, const struct kfd_node *node,
 			  struct kfd_node *const *gpus, unsigned int n,

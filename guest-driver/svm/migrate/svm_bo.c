@@ -1,44 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocates and evicts the BOs of device-private pages (struct svm_bo), and frees each BO after
- * its last page.
- *
- * DOC: eviction of shared memory
- *
- * BOs of SVM are on TTM's LRU lists, as other BOs are. The content cannot move with the BO,
- * since the CPU's page tables refer to the pages. So when TTM evicts a BO from VRAM
- * (vgpu_bo_owner_ops.vacate), svm_bo_vacate() migrates each page of the BO to a system page, in
- * all processes that map the page; MMU notifiers remove the page from the GPUs. After that the
- * BO has no pages, and its VRAM is free. Before the eviction, TTM calls svm_bo_evict_ok(),
- * which returns true if at least one page of the BO is likely to move.
- *
- * The life of a BO, and the references to its struct svm_bo:
- *
- *   call             what happens                   references
- *   svm_bo_alloc()   the BO is pinned in VRAM       the migration holds one
- *   svm_page_get()   a page is taken into use       the page holds one
- *   svm_bo_filled()  the BO is unpinned, and may    the migration drops its reference
- *                    be evicted from now on
- *   svm_page_free()  a page is freed, for example   the page drops its reference
- *                    by svm_bo_vacate(), munmap
- *                    or a CPU fault
- *
- * After the last reference was dropped, reap_work frees the BO. If the BO was evicted, its VRAM has
- * been freed before.
- *
- * The task that evicts a BO holds the reservation of this BO and may hold reservations of other
- * BOs. The task may also hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
- * of any process. If the task is a migration, the task also holds the locks of the pages that it
- * migrates. So svm_bo_vacate() must not wait for any of these locks, reservations included:
- *
- * - migrate_device_range() needs no address space, so it takes no mmap_lock. It takes page locks
- *   only by trylock.
- * - The MMU notifiers take none of these locks. Reclaim calls notifiers, and a task may enter
- *   reclaim while it holds one of these locks.
- *
- * A page that is locked or referenced stays in VRAM, and so does the BO of the page; TTM evicts
- * another BO. A migration to VRAM takes reservations with pages locked, so a task that holds a
- * reservation must never wait for a page lock, only try it.
+ * Allocates, evicts and frees the BOs that hold device-private pages (struct svm_bo). TTM cannot
+ * move the content of such a BO, because CPU page tables refer to the pages. So when TTM evicts the
+ * BO, svm_bo_vacate() migrates the pages to system memory.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>
@@ -65,6 +29,7 @@
  */
 #define SVM_VACATE_TRIES	3
 
+/* Let reap_work free the BO after its last reference was dropped. Any context. */
 static void svm_bo_release(struct kref *ref)
 {
 	struct svm_bo *sb = container_of(ref, struct svm_bo, ref);
@@ -112,6 +77,11 @@ static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 	long moved;
 	int ret;
 
+	/*
+	 * svm_bo_vacate() must not wait for a lock that its caller may hold. This call takes no
+	 * mmap_lock, and takes page locks only by trylock. The MMU notifiers take none of these
+	 * locks.
+	 */
 	migrate_device_range(m->src, PHYS_PFN(pgmap->range.start + sb->offset),
 			     sb->npages);
 	moved = svm_move_alloc_system(node, NULL, 0, m, sb->npages);
@@ -138,6 +108,11 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 	return !kref_read(&sb->ref);
 }
 
+/*
+ * The caller holds the reservation of @bo. Do not wait here for these locks, because the caller may
+ * hold them (of any process): other reservations, page locks, mmap_lock, svms->lock,
+ * vgpu_vm_state.alloc_lock, kfd_process.mutex.
+ */
 bool svm_bo_vacate(struct vgpu_bo *bo)
 {
 	struct svm_bo *sb = bo->owner;
@@ -197,10 +172,8 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * Return whether svm_bo_vacate() may succeed. If pages are in use, return true only if one of them
- * can move. One page is enough: while svm_bo_vacate() migrates that page, the other pages are
- * likely to lose the locks and extra references that keep them in place. If a reset lost the
- * content of the pages, return false, because such pages do not migrate.
+ * Return true if no page is in use, or one page can move. One page is enough: while svm_bo_vacate()
+ * migrates this page, the other pages are likely to lose their locks and extra references.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {
@@ -212,6 +185,7 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
+	/* Pages do not migrate if a reset lost their content. */
 	if (sb->vram_epoch != atomic_read(&sb->node->vdev->hw->vram_epoch))
 		return false;
 	pfn = PHYS_PFN(sb->node->svm->pgmap.range.start + sb->offset);
@@ -227,10 +201,9 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in: return 1, so that the caller tries again after one jiffy, because no
- * event signals the release of a page. If a reset lost the content, return 0, so that the caller
- * does not wait for this BO: pages without content do not migrate, so the BO stays until the
- * process has freed the last one.
+ * vgpu_bo_owner_ops.evict_in. Returns 1 (jiffy), because no event signals the release of a page.
+ * Returns 0 if a reset lost the content: such pages do not migrate, so it is useless to wait for
+ * this BO.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

@@ -1,36 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lets GPUs access pages in the VRAM of other GPUs of their hive.
- *
- * DOC: pages of a hive
- *
- * HMM returns a device-private page to a caller that passes the page's owner
- * (hmm_range.dev_private_owner), and migrates the page to system memory for other callers. So
- * all GPUs of a hive have the same owner: a range in VRAM of one GPU is mapped for the other
- * GPUs through the hive, without a migration. This is not possible over PCIe: a device-private
- * page has no bus address, and the pages that Linux makes of a BAR (MEMORY_DEVICE_PCI_P2PDMA)
- * cannot be migrated to and from system memory.
- *
- * The owner is set when the pagemap is created, and does not change, since a device's hive
- * does not change. The state of the link is read at each mapping.
- *
- * A peer may be removed while a task reads struct page of a page in the peer's VRAM. By itself, the
- * removal does not wait for this task: HMM returns pages without a reference, and the task's
- * process need not use the peer. (A forked child, for example, shares the pages of a parent that
- * uses the peer.) So, before the task accesses struct page or struct kfd_node of the peer, it takes
- * two steps:
- *
- * - It calls svm_peer_enter(), which makes the removal wait until svm_peer_leave().
- * - Then it tests the sequence number of the range's MMU notifier. If the number has changed, the
- *   task accesses no page, because the removal may have started before the call.
- *
- * This is enough, because the removal of a peer takes these steps in this order:
- *
- * - The removal migrates all VRAM of the peer to system memory. This calls the MMU notifiers of all
- *   pages and so changes the sequence numbers. A task that got pages from HMM before this step and
- *   calls svm_peer_enter() after this step finds the sequence number changed.
- * - The removal waits until all earlier tasks have called svm_peer_leave() (svm_peer_wait()).
- * - struct page and struct kfd_node are freed.
+ * Lets GPUs access pages in the VRAM of other GPUs of their hive: all GPUs of a hive have the same
+ * page owner (dev_pagemap.owner). To fault in a page in VRAM, HMM migrates the page to system
+ * memory, unless the caller of HMM passes the page's owner.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -46,16 +18,17 @@
 
 /**
  * struct svm_hive - value of dev_pagemap.owner of all GPUs of a hive
- * @link: link in svm_hives
- * @id: id of the hive
- * @segment: size in bytes of the part that each GPU has in the hive's address space; @id and
- *           @segment together identify the hive
- * @members: number of pagemaps with this owner
+ *
+ * @id and @segment together identify the hive.
  */
 struct svm_hive {
+	/** @link: link in svm_hives */
 	struct list_head link;
+	/** @id: id of the hive */
 	u64 id;
+	/** @segment: size of each GPU's part of the hive's address space, in bytes */
 	u64 segment;
+	/** @members: number of pagemaps with this owner */
 	unsigned int members;
 };
 
@@ -68,6 +41,10 @@ void *svm_owner_get(struct vgpu_device *vdev)
 	const struct vgpu_xgmi *xgmi = &vdev->hw->xgmi;
 	struct svm_hive *hive;
 
+	/*
+	 * GPUs cannot share device-private pages over PCIe, since these pages have no bus address.
+	 * Pages of a BAR (MEMORY_DEVICE_PCI_P2PDMA) have bus addresses, but cannot be migrated.
+	 */
 	if (!xgmi->hive)
 		return vdev;
 	mutex_lock(&svm_hives_mutex);
@@ -103,6 +80,11 @@ void svm_owner_put(struct vgpu_device *vdev, void *owner)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_owner_put);
 
+/*
+ * Make the removal of a GPU wait until svm_peer_leave(). Nothing else keeps struct page of the
+ * GPU's pages valid: HMM takes no page references, and a forked child may map pages of a GPU that
+ * the child does not use.
+ */
 void svm_peer_enter(int *token)
 	__acquires(svm_peers)
 {
@@ -115,6 +97,11 @@ void svm_peer_leave(int token)
 	srcu_read_unlock(&svm_peer_srcu, token);
 }
 
+/*
+ * All pages in the GPU's VRAM are free, so the MMU notifiers of their ranges have new sequence
+ * numbers. A task that calls svm_peer_enter() from now on finds the new number, and accesses no
+ * page. So wait only for earlier tasks.
+ */
 void svm_peer_wait(void)
 {
 	synchronize_srcu(&svm_peer_srcu);

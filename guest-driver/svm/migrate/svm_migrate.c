@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Migrates pages between system memory and VRAM, for intervals of addresses and for CPU faults.
- *
- * Pages are copied while they are locked and unmapped from every CPU and GPU
- * (migrate_vma_setup() calls the notifiers). The new pages replace the old ones only after
- * the copy has succeeded: a failure leaves memory as it was.
+ * Migrates pages between system memory and VRAM, for intervals of addresses and for CPU faults. A
+ * page is locked, and unmapped from every CPU and GPU, while its content is copied. If the copy
+ * fails, the old page is mapped again.
  */
 #include <linux/completion.h>
 #include <linux/memremap.h>
@@ -27,8 +25,9 @@
 #include "svm_migrate_priv.h"
 
 /*
- * Number of times that a CPU fault tries to move its page. svm_touch_pause() waits between two
- * tries.
+ * Maximum number of tries of a CPU fault to move its page. Without a maximum, the tries would not
+ * end if this process has unmapped the page and another process still maps it: such a page cannot
+ * move, but svm_touch_pause() allows more tries.
  */
 #define SVM_TOUCH_TRIES		25u
 
@@ -121,6 +120,10 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 	n = svm_collect_system(dev, m, npages);
 	if (!n)
 		goto finalize;
+	/*
+	 * svm_bo_alloc() takes reservations while the source pages are locked. So a task that holds
+	 * a reservation must never wait for a page lock, only try it.
+	 */
 	sb = svm_bo_alloc(node, svms, iv, n, granularity);
 	if (IS_ERR(sb)) {
 		sb = NULL;
@@ -149,10 +152,9 @@ end_event:
 }
 
 /*
- * Migrate a chunk within one VMA from @node's VRAM to system memory. @event is the SMI event of the
- * chunk without .page and .npages, which the function adds. @r is the range of the chunk. The
- * handler of a CPU fault passes NULL for @r, because it holds no lock that protects the ranges.
- * Returns the same as svm_migrate_to_system().
+ * Migrate a chunk within one VMA from @node's VRAM to system memory. @event need not have .page and
+ * .npages. @r is the chunk's range, or NULL for a CPU fault, which holds no lock that protects
+ * ranges. Returns the same as svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
 				struct kfd_smi_move event,
@@ -339,36 +341,9 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 }
 
 /*
- * DOC: CPU faults of one page at the same time
- *
- * A thread that faults on a page of VRAM enters svm_migrate_to_ram() with a reference to the page,
- * which do_swap_page() drops after the call. The migration core (mm/migrate_device.c) migrates a
- * page only if no reference exists except that of the migrating thread. So if several threads fault
- * on the page at the same time, and each keeps its reference while it tries to migrate or waits,
- * the page never moves.
- *
- * Therefore the first thread (struct svm_touch) migrates the page. A thread that enters
- * svm_migrate_to_ram() during this migration (struct svm_touch_waiter) drops its reference and
- * sleeps. After the migration, the first thread calls svm_touch_end(), which takes a new reference
- * in the name of each waiter. The page is still valid then, because the first thread has its own
- * reference. So each thread returns with a reference to vmf->page, as do_swap_page() expects. A
- * thread that faults after the page was unmapped finds a migration entry, for which do_swap_page()
- * waits without a reference.
- *
- * If the page does not move, the first thread tries again without returning: a return would give
- * the waiters their references back, and these references would make the next try fail. Other
- * threads that still have a reference drop it when they enter svm_migrate_to_ram() and become
- * waiters.
- *
- * Alternatives that do not work:
- *
- * - To return at once, as nouveau and test_hmm do. The fault repeats until the page has
- *   moved, and takes the CPU from the migrating thread if the migrating thread has a lower
- *   priority, or if the fault comes from a system call of a kernel without preemption.
- * - To wait for the page's lock. The waiter keeps its reference, so the migration fails.
- * - To return VM_FAULT_RETRY. This drops mmap_lock, but the page reference is dropped only
- *   after the call.
- * - To call migration_entry_wait(), which is not exported.
+ * CPU faults of several threads on one page in VRAM: each fault has a reference to the page, and an
+ * extra reference keeps the page from migrating. So the first thread migrates the page. The later
+ * threads drop their references and wait.
  */
 
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
@@ -430,11 +405,16 @@ EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
 static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
 {
+	/*
+	 * Do not wait for the page's lock instead, nor return VM_FAULT_RETRY: in these ways the
+	 * thread keeps the page reference during the wait, and the page cannot move.
+	 */
 	int ret = wait_for_completion_killable(&waiter->done);
 
 	if (!ret)
 		return 0;
 	spin_lock(&sb->touch_lock);
+	/* Take the page reference here, unless svm_touch_end() has taken it. */
 	if (!list_empty(&waiter->link))
 		svm_touch_return(page, waiter);
 	spin_unlock(&sb->touch_lock);
@@ -442,21 +422,8 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 }
 
 /*
- * Wait before the next try to move the page of a CPU fault. The usual reasons why the page did not
- * move are:
- *
- * - Another migration has locked the page. Wait for the lock.
- * - Another thread has faulted on the page, too, and has a reference to the page. It has not
- *   entered svm_migrate_to_ram() yet.
- * - Another thread has waited in its fault for an earlier migration of the page. It has a reference
- *   to the page, and has not returned from the fault yet.
- *
- * As soon as the thread with the reference runs, it drops the reference. No event reports this, so
- * sleep for a jiffy. Do not spin: if the other thread waits for this CPU and has the same or a
- * lower priority, a spin would keep the other thread from running.
- *
- * Return: false if another try is useless, because the page is not mapped any more or a fatal
- * signal is pending.
+ * Wait before the next try to move @page. Returns false if another try is useless, because @page is
+ * not mapped any more or a fatal signal is pending.
  */
 static bool svm_touch_pause(struct page *page)
 {
@@ -464,6 +431,11 @@ static bool svm_touch_pause(struct page *page)
 
 	if (!folio_mapped(folio))
 		return false;
+	/*
+	 * Probably another migration has locked the page, or another thread that faults on the page
+	 * holds a reference until that thread runs. No event reports the drop of a reference, so
+	 * sleep for a jiffy. A spin might keep that thread from running.
+	 */
 	if (folio_test_locked(folio))
 		folio_wait_locked_killable(folio);
 	else
@@ -472,14 +444,8 @@ static bool svm_touch_pause(struct page *page)
 }
 
 /*
- * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has moved
- * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. If the page is still
- * mapped at the address, the repeated access faults again and starts new tries.
- *
- * The limit is needed if the page is mapped by another process, and another thread of this process
- * has just unmapped it. A try cannot move the page, because a try moves only pages that this
- * process maps. But svm_touch_pause() always allows another try, because the other process still
- * maps the page. So the tries would not end without the limit.
+ * Migrate the page of a CPU fault, and its neighbours up to the granularity. Returns 0 also if no
+ * page has moved after SVM_TOUCH_TRIES tries. The CPU then repeats the access, and may fault again.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
@@ -502,6 +468,10 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 
 	if (!m)
 		return VM_FAULT_OOM;
+	/*
+	 * Try again here, before svm_touch_end(): that call gives the waiting threads references to
+	 * the page, which would make the next try fail.
+	 */
 	do {
 		trace_svm_migrate_begin(0, sb->node->gpu_id, false, win.first,
 					svm_interval_pages(win));
@@ -528,8 +498,8 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 
 	/*
 	 * Do not sleep before svm_touch_begin(): a thread that sleeps with a reference to the page
-	 * makes the migrations by other faults fail. If another fault is migrating the page,
-	 * svm_touch_begin() drops this thread's reference and returns false.
+	 * makes the migrations by other threads fail. If another thread is migrating the page, do
+	 * not return at once: repeated faults could keep that thread from running.
 	 */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?

@@ -22,19 +22,26 @@ enum svm_place {
 
 /**
  * struct svm_view - state that svm_page_place() keeps from one page of a chunk to the next
- * @node: the GPU that is to access the pages
- * @home: the GPU of the last page in VRAM that svm_page_place() was called for; NULL before the
- *        first such page
- * @place: location of the pages of @home from the view of @node
- * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
- * @lost: a page may have lost its content in a reset, so the caller has to test each page with
- *        svm_page_in_use_lost()
  */
 struct svm_view {
+	/** @node: the GPU that is to access the pages */
 	struct kfd_node *node;
+	/**
+	 * @home: the GPU of the last page in VRAM that svm_page_place() was called for; NULL before
+	 * the first such page
+	 */
 	struct kfd_node *home;
+	/** @place: location of the pages of @home, as seen by @node */
 	enum svm_place place;
+	/**
+	 * @offset: bytes to add to the offset of a page in @home's VRAM to get the address for a
+	 * PTE of @node
+	 */
 	u64 offset;
+	/**
+	 * @lost: a page may have lost its content in a reset, so the caller has to test each page
+	 * with svm_page_in_use_lost()
+	 */
 	bool lost;
 };
 
@@ -43,19 +50,20 @@ struct svm_view {
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
- * Migrate to @node's VRAM those pages of @iv that are in system memory or do not exist yet. The
- * caller holds svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM
- * if VRAM or system memory is full; -EIO if a copy failed; or an error of vgpu_mm_copy_pages().
- * @granularity is log2 of the number of pages that a CPU access migrates back together. @trigger is
- * one of KFD_MIGRATE_TRIGGER_*.
+ * Migrate to @node's VRAM those pages of @iv that are in system memory or do not exist yet. Pages
+ * that cannot move stay. The caller holds svm_lock(). @granularity is for svm_bo.granularity,
+ * @trigger is KFD_MIGRATE_TRIGGER_*.
+ *
+ * Returns the number of moved pages; -ENOMEM, also if VRAM is full; -EIO if a copy failed; or an
+ * error of vgpu_mm_copy_pages().
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 struct svm_interval iv, u8 granularity,
 			 unsigned int trigger);
 /*
- * Migrate pages of @iv from VRAM to system memory, except pages in the VRAM of @except, which may
- * be NULL. The locks and the return value are the same as for svm_migrate_to_vram(); the function
- * also returns -EIO if a reset lost the content of VRAM.
+ * Migrate pages of @iv from VRAM to system memory. Pages in the VRAM of @except, which may be NULL,
+ * stay. Locks, @trigger and return value: as for svm_migrate_to_vram(), with -EIO also if a reset
+ * lost the content of a page.
  */
 long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,
@@ -68,11 +76,12 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. To access the struct page of a page that HMM has returned, the caller first calls
- * svm_peer_enter(), then tests the sequence number of the range's notifier. If the number is still
- * valid, the caller may access the struct page until it calls svm_peer_leave(). If the page is in
- * VRAM, the caller may also access the struct kfd_node of the page's GPU until then. The caller may
- * sleep between svm_peer_enter() and svm_peer_leave().
+ * svm_hive.c. Rules for access to struct page of a page that HMM has returned, and to struct
+ * kfd_node of the page's GPU:
+ *
+ * - Call svm_peer_enter() first. Sleeping is allowed until svm_peer_leave().
+ * - Then, if the sequence number of the range's MMU notifier has changed, access neither structure.
+ * - Call svm_peer_leave() after the last access.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);

@@ -19,34 +19,38 @@ struct vgpu_bo;
 
 /**
  * struct svm_bo - BO whose VRAM holds device-private pages
- * @ref: references: one for each page in use, one for the migration in progress
- * @node: GPU
- * @bo: contiguous BO; in VRAM as long as @ref is not 0. Pinned until the migration that fills the
- *      BO calls svm_bo_filled()
- * @offset: offset of @bo in VRAM, bytes
- * @npages: number of pages of @bo
- * @iv: interval of @owner's address space from which the pages were migrated, in page numbers.
- *      Since the migration, @owner may have unmapped the pages or moved them to other addresses
- * @vram_epoch: value of vgpu_hw.vram_epoch before the pages got their content
- * @granularity: log2 of the number of pages that a CPU fault migrates back together
- * @owner: process whose memory was migrated, with a reference
- * @dead: link in svm_node.dead_bos after the last reference was dropped
- * @touches: list of the struct svm_touch of CPU faults in progress; protected by @touch_lock
- * @touch_lock: protects @touches and their waiters; innermost lock
  */
 struct svm_bo {
+	/** @ref: references: one for each page in use, one for the migration that fills the BO */
 	struct kref ref;
+	/** @node: GPU */
 	struct kfd_node *node;
+	/**
+	 * @bo: contiguous BO; in VRAM as long as @ref is not 0. Pinned until the migration that
+	 * fills the BO calls svm_bo_filled()
+	 */
 	struct vgpu_bo *bo;
+	/** @offset: offset of @bo in VRAM, bytes */
 	u64 offset;
+	/** @npages: number of pages of @bo */
 	unsigned long npages;
+	/**
+	 * @iv: interval of @owner's address space from which the pages were migrated, in page
+	 * numbers. Since then, @owner may have unmapped the pages or moved them elsewhere
+	 */
 	struct svm_interval iv;
+	/** @vram_epoch: value of vgpu_hw.vram_epoch before the pages got their content */
 	int vram_epoch;
+	/** @granularity: log2 of the number of pages that a CPU fault migrates back together */
 	u8 granularity;
+	/** @owner: process whose memory was migrated, with a reference */
 	struct pid *owner;
+	/** @dead: link in svm_node.dead_bos after the last reference was dropped */
 	struct llist_node dead;
+	/** @touches: list of the struct svm_touch of CPU faults in progress */
 	struct list_head touches;
-	spinlock_t touch_lock;	/* protects touches and their waiters */
+	/** @touch_lock: protects @touches and their waiters; innermost lock */
+	spinlock_t touch_lock;
 };
 
 /**
@@ -63,40 +67,40 @@ struct svm_touch {
 
 /**
  * struct svm_touch_waiter - a CPU fault of a page that an earlier fault migrates
- * @link: link in svm_touch.waiters while the waiting fault has no page reference, then empty
- * @done: completed by svm_touch_end(), after it has taken a page reference for the waiting fault
  *
- * The page cannot move while the waiting fault holds a reference to it. So svm_touch_begin() drops
- * the reference before the wait. After the wait, the fault needs a reference again: the earlier
- * fault takes it, in svm_touch_end(). If a fatal signal ends the wait before that, the waiting
- * fault itself takes the reference.
+ * The fault waits without a reference to the page, because a reference would keep the page from
+ * moving.
  */
 struct svm_touch_waiter {
+	/** @link: link in svm_touch.waiters while the fault has no page reference, then empty */
 	struct list_head link;
+	/** @done: completed by svm_touch_end() after it took a page reference for the fault */
 	struct completion done;
 };
 
 /**
  * struct svm_move - a chunk that is being migrated
- * @src: migrate_vma.src
- * @dst: migrate_vma.dst
- * @sys: DMA addresses of the system pages. DMA_MAPPING_ERROR means that the page is not
- *       migrated; 0 means that the page in VRAM is cleared, because there is no source page
- * @vram: offsets of the pages in VRAM
  */
 struct svm_move {
+	/** @src: migrate_vma.src */
 	unsigned long src[SVM_CHUNK_PAGES];
+	/** @dst: migrate_vma.dst */
 	unsigned long dst[SVM_CHUNK_PAGES];
+	/**
+	 * @sys: DMA addresses of the system pages. DMA_MAPPING_ERROR: the page does not migrate.
+	 * 0: there is no source page, so the page in VRAM is cleared
+	 */
 	dma_addr_t sys[SVM_CHUNK_PAGES];
+	/** @vram: offsets of the pages in VRAM, bytes */
 	u64 vram[SVM_CHUNK_PAGES];
 };
 
 /* svm_bo.c */
 void svm_bo_node_init(struct svm_node *sn);
 /*
- * Allocate a pinned BO in VRAM for those @npages pages of @iv that are to be migrated. @granularity
- * is for svm_bo.granularity. The caller holds svms->lock. May evict other BOs, including SVM BOs of
- * this process. Returns the BO with one reference, or ERR_PTR(-ENOMEM).
+ * Allocate a pinned BO in VRAM for those @npages pages of @iv that migrate. May evict other BOs,
+ * including SVM BOs of this process. The caller holds svms->lock. @granularity is for
+ * svm_bo.granularity. Returns the BO with one reference, or ERR_PTR(-ENOMEM).
  */
 struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
@@ -134,9 +138,8 @@ static inline struct kfd_node *svm_page_node(struct page *page)
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
 /*
- * Bit of page.zone_device_data, protected by the page's lock. If the bit is set, the content of the
- * page has been migrated, and the page will be freed with its last reference. The page must not be
- * migrated again, since the page has no memory cgroup any more: the migration has moved the cgroup
+ * Bit of page.zone_device_data, protected by the page's lock: the content has migrated to a new
+ * page. The old page must not migrate again before it is freed, because its memory cgroup has moved
  * to the new page.
  */
 #define SVM_PAGE_LEFT	1ul
@@ -186,43 +189,39 @@ unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * For each page of @node's VRAM that @m->src marks for migration, allocate a system page, and map
- * the system page for DMA. Skip pages that have SVM_PAGE_LEFT. @vma is the VMA of the pages, or
- * NULL for an eviction. @first is the virtual page number of the first page, not used for an
- * eviction. Pages that get no system page stay in VRAM.
+ * Allocate system pages, mapped for DMA, for the pages that @m->src marks for migration. Skip pages
+ * that have SVM_PAGE_LEFT or are not in @node's VRAM. @first: virtual page number of the first
+ * page. For an eviction, @vma is NULL and @first is unused.
  *
- * Returns the number of system pages. If there are none, returns:
+ * Returns the number of system pages, or if there are none:
  *
- * - 0 if @m->src marks no page of @node's VRAM, or only pages that have SVM_PAGE_LEFT
- * - -EIO if a reset lost the content of a marked page
- * - -ENOMEM in all other cases
+ * - 0 if all pages were skipped
+ * - -EIO if a reset lost the content of a page
+ * - -ENOMEM otherwise
  */
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,
 			   unsigned long npages);
 
 /*
- * svm_migrate.c. Called at the start of a CPU fault of @page, a page of @sb. Returns:
+ * svm_migrate.c. Start a CPU fault of @page, a page of @sb. The caller has a reference to @page.
+ * Returns:
  *
- * - true if no other fault is migrating the page. The caller migrates the page, then calls
- *   svm_touch_end() with @touch. @waiter is not used.
- * - false if another fault is migrating the page. The function has dropped the caller's reference
- *   to the page. The caller waits for @waiter->done, and then has a reference again, which
- *   svm_touch_end() has taken. @touch is not used.
+ * - true: the caller migrates @page, then calls svm_touch_end() with @touch
+ * - false: another fault is migrating @page. The caller waits for @waiter->done, and has no
+ *   reference until then
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
- * Called at the end of a fault for which svm_touch_begin() returned true. Other faults may wait for
- * this one in svm_touch_begin(), which has dropped their page references. For each waiting fault,
- * take a page reference again and wake the fault.
+ * End a fault for which svm_touch_begin() returned true. For each later fault that waits for this
+ * one, take a page reference again and wake the fault.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*
- * dev_pagemap_ops.migrate_to_ram: a CPU fault of a page in VRAM. The caller holds mmap_lock for
- * reading and a reference to vmf->page. The caller may be any process that maps the page: after
- * fork, also a process that does not use KFD. Of the locks of SVM and KFD, the function takes only
- * svm_bo.touch_lock, the lock of SMI events, and the locks of MMU notifiers.
+ * dev_pagemap_ops.migrate_to_ram: CPU fault of a page in VRAM, maybe in a forked child without KFD.
+ * The caller holds mmap_lock for reading and a reference to vmf->page. Takes only these locks of
+ * SVM and KFD: svm_bo.touch_lock, kfd_smi_lock, locks of MMU notifiers.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates and removes the device-private pages of VRAM. Migrates all of them to system memory
- * before the pages are removed and before the system sleeps.
- *
- * DOC: VRAM as device-private memory
- *
- * Each 4 KiB of VRAM has a struct page that the CPU cannot access (MEMORY_DEVICE_PRIVATE). A
- * migration allocates a contiguous BO with exactly the pages that move (svm_bo.c). Each page
- * holds a reference to the BO: when the last page is freed, the VRAM of the BO is freed.
- *
- * A CPU access to a page in VRAM calls svm_migrate_to_ram() inside the page fault. Of the locks of
- * SVM and KFD, this function takes only svm_bo.touch_lock, the lock of SMI events, and the locks of
- * MMU notifiers, since the page leads to all data that the function needs. The function need not
- * update a range, because only the CPU's page tables record where memory is located.
+ * Creates and removes the device-private pages that stand for VRAM. The CPU cannot access these
+ * pages (MEMORY_DEVICE_PRIVATE). svm_node_evict() migrates all of them to system memory, before
+ * their removal and before the system sleeps.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>
@@ -93,9 +83,9 @@ static const struct dev_pagemap_ops svm_pagemap_ops = {
 };
 
 /*
- * Copy a page of VRAM to a new system page, with the CPU and through the BAR. If the device has
- * been removed, the content is lost: the page is cleared, and the process whose memory was
- * migrated gets SIGBUS. (Children that share the page since a fork get no signal.)
+ * Copy the VRAM of page @src to the system page @dst, with the CPU. If the device was removed
+ * (@present is false), clear @dst, and send SIGBUS to the process from which @src was migrated.
+ * Forked children that share the page get no signal.
  */
 static void svm_save_page(struct kfd_node *node, struct page *src,
 			  struct page *dst, bool present)
@@ -179,19 +169,14 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 }
 
 /**
- * svm_node_evict() - migrate all pages in a GPU's VRAM to system memory
+ * svm_node_evict() - migrate the pages in a GPU's VRAM to system memory
  * @node: GPU
- * @all: true: repeat the migration until no page is in VRAM, or no page was freed for
- *       SVM_EVICT_PATIENCE
+ * @all: true: repeat until no page is in VRAM, or no page was freed for SVM_EVICT_PATIENCE. The
+ *       caller prevents new pages in VRAM
  *
- * With @all, the caller has frozen user space or keeps it from creating new pages in VRAM.
+ * Context: sleeps. Takes locks of svm/ only in MMU notifiers.
  *
- * If the device has been removed, the content is lost: see svm_save_page().
- *
- * Context: process context; sleeps. Takes no lock of svm/ except those that MMU notifiers take.
- *
- * Return: 0, or -EBUSY if @all and pages are left in VRAM. The function logs the number of pages
- * that are left; these pages stay valid.
+ * Return: 0; -EBUSY if @all is true and pages are left in VRAM. These pages stay valid.
  */
 int svm_node_evict(struct kfd_node *node, bool all)
 {

@@ -24,19 +24,23 @@ static const struct dma_fence_ops wait_fence_ops = {
 
 /**
  * struct wait_mock - fences, and a list in which a fence may occur several times
- * @fence: fences that may occur in the list @name
- * @lock: lock of all fences in @fence
- * @name: list of fences from which vgpu_wait_unique() removes duplicates
- * @index: result of vgpu_wait_unique(): for each fence that remains in @name, the fence's lowest
- *         index in the original list
- * @first: expected indices: for each element of @fence, the lowest index at which it occurs in the
- *         original list, or U32_MAX if it does not occur
  */
 struct wait_mock {
+	/** @fence: fences that may occur in the list @name */
 	struct dma_fence *fence[N_FENCES];
-	spinlock_t lock;	/* passed to dma_fence_init() for each fence */
+	/** @lock: lock of all fences in @fence */
+	spinlock_t lock;
+	/** @name: list of fences from which vgpu_wait_unique() removes duplicates */
 	struct dma_fence *name[MAX_NAMES];
+	/**
+	 * @index: result of vgpu_wait_unique(): for each fence that remains in @name, the fence's
+	 * lowest index in the original list
+	 */
 	u32 index[MAX_NAMES];
+	/**
+	 * @first: expected indices: for each element of @fence, the lowest index at which it occurs
+	 * in the original list, or U32_MAX if it does not occur
+	 */
 	u32 first[N_FENCES];
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of the render node's jobs (drm/vgpu_sched.c) and contexts (drm/vgpu_ctx.c). No engine reads
- * the ring. Catches: a callback of the ring's fence is in the job's memory, which drm_sched may
- * free before the callback has run; a device is freed before drm_sched has freed its jobs.
+ * the ring.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -21,27 +20,27 @@
 
 /**
  * struct job_mock - a context with one job
- * @mock: device
- * @ring: ring that the job goes to
- * @fence_wb: number of the last job that has completed
- * @vm: address space of the job, with VMID 1
- * @state: state of the context; the test has a reference
- * @entity: scheduler entity of the job
- * @job: job that is armed but not pushed, or NULL
- * @fence: fence that vgpu_sdma_job_ops.run() returned for @job, or NULL
- * @earlier: fence of an earlier job on @ring
- * @late: work that signals @earlier, or destroys @job
  */
 struct job_mock {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @ring: ring that the job goes to */
 	struct vgpu_sdma_ring *ring;
+	/** @fence_wb: number of the last job that has completed on @ring */
 	__le32 fence_wb;
+	/** @vm: address space of the job, with VMID 1 */
 	struct vgpu_vm_state vm;
+	/** @state: state of the context; the test has a reference */
 	struct vgpu_ctx_state state;
+	/** @entity: scheduler entity of the job */
 	struct drm_sched_entity entity;
+	/** @job: job that is armed but not pushed, or NULL */
 	struct vgpu_job *job;
+	/** @fence: fence that vgpu_sdma_job_ops.run() returned for @job, or NULL */
 	struct dma_fence *fence;
+	/** @earlier: fence of an earlier job on @ring */
 	struct dma_fence *earlier;
+	/** @late: work that signals @earlier, or destroys @job */
 	struct delayed_work late;
 };
 
@@ -123,6 +122,10 @@ static void job_mock_run(struct kunit *test, struct job_mock *m)
 	m->fence = fence;
 }
 
+/*
+ * Catches: a callback of the ring's fence is in the job's memory, which drm_sched may free before
+ * the callback has run.
+ */
 static void job_callbacks(struct kunit *test)
 {
 	struct job_mock *m = job_mock_new(test);
@@ -381,10 +384,9 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * The fence callback drm_sched_entity_wakeup() clears entity->dependency, and then reads the
- * entity. Between these two steps, vgpu_ctx_put() finds no dependency, so it does not wait for the
- * callback. Catches: vgpu_ctx_put() frees the context, which contains the entity, before the
- * callback has read the entity.
+ * The fence callback drm_sched_entity_wakeup() clears entity->dependency before the callback's last
+ * access to the entity. Catches: vgpu_ctx_put() finds no dependency, and frees the context, which
+ * contains the entity, before this last access.
  */
 static void ctx_outlives_callback(struct kunit *test)
 {

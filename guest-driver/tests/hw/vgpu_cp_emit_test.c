@@ -2,7 +2,7 @@
 /*
  * Test the bit positions in run lists and MQDs (hw/cp/vgpu_cp_emit.c), and a CP that hangs
  * (hw/cp/vgpu_cp.c). Catches: the halves of a 64-bit value are swapped; a packet exceeds its
- * length; packets in a ring are lost or executed twice after the ring is resized.
+ * length.
  */
 #include <linux/workqueue.h>
 
@@ -207,14 +207,14 @@ static void cp_state(struct kunit *test)
 }
 
 /**
- * struct cp_hung - a CP that hangs; the hang ends when @late calls vgpu_cp_give_up()
- * @vdev: device of the CP
- * @over: set by @late just before the call; so vgpu_cp_run() must not return while @over is false
- * @late: work that runs while vgpu_cp_run() waits for the end of the hang
+ * struct cp_hung - a CP that hangs until @late calls vgpu_cp_give_up()
  */
 struct cp_hung {
+	/** @vdev: device of the CP */
 	struct vgpu_device *vdev;
+	/** @over: the hang is over; vgpu_cp_run() must not return before */
 	bool over;
+	/** @late: work that sets @over and ends the hang, while vgpu_cp_run() waits */
 	struct delayed_work late;
 };
 
@@ -228,9 +228,9 @@ static void cp_stop_late(struct work_struct *work)
 }
 
 /*
- * The CP did not answer when it was parked for a recovery, so it may still run queues. Then the
- * queues are removed from the run list. Catches: vgpu_cp_run() returns before the CP is stopped, so
- * that the queues' memory is freed while the CP may use it.
+ * The CP hangs, so it may still run queues after they are removed from the run list. Catches:
+ * vgpu_cp_run() returns before the CP is stopped, so that the queues' memory is freed while the CP
+ * may use it.
  */
 static void cp_hangs(struct kunit *test)
 {

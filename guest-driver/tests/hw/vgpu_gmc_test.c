@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test the registers of both hubs that hw/vgpu_gmc.c writes for contexts, PASIDs, apertures and
- * invalidations. Catches: a hub is not written; a neighbouring context is changed; a reset does
- * not restore a context; flushes wait for each other; a flush returns while the device may
- * still use the old translations.
+ * invalidations. Catches: only one of the hubs is written.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -193,25 +191,27 @@ static void gmc_flush_side_by_side(struct kunit *test)
 
 /**
  * struct gmc_recovery - a thread that recovers a device
- * @vdev: device
- * @mmio: registers of @vdev
- * @vmids: mask of VMIDs; the thread ends the recovery when calls of vgpu_gmc_flush_tlb() have
- *         requested both hubs to invalidate all these VMIDs
- * @requested: number of requests for a recovery
- * @what: mask of what the last request asked to recover, VGPU_RECOVER_*
- * @request: completed by each request
- * @works: true if the recovery succeeds; false if the device is given up
- * @done: the recovery has ended
- * @ended: completed when the thread ends
  */
 struct gmc_recovery {
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/** @mmio: registers of @vdev */
 	u32 *mmio;
+	/**
+	 * @vmids: mask of VMIDs; the thread ends the recovery when both hubs have been requested to
+	 * invalidate all these VMIDs
+	 */
 	u32 vmids;
+	/** @requested: number of requests for a recovery */
 	atomic_t requested;
+	/** @what: mask of what the last request asked to recover, VGPU_RECOVER_* */
 	unsigned long what;
+	/** @request: completed by each request */
 	struct completion request;
+	/** @works: true if the recovery succeeds; false if the device is given up */
+	/** @done: the recovery has ended */
 	bool works, done;
+	/** @ended: completed when the thread ends */
 	struct completion ended;
 };
 

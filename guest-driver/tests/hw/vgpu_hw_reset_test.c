@@ -13,20 +13,20 @@
 #include "tests/lib/vgpu_mock.h"
 
 /**
- * struct reset_mock - a device without PSP; a thread of the test completes the reset
- * @mock: device
- * @started: the thread has read the reset command
- * @flushed: the HDP had been flushed before the command
- * @io_closed: io_lock was held for writing at the command
- * @ih_held: vgpu_ih.poll_lock was held at the command
- * @stop: makes the thread end without a command
- * @ended: completed when the thread ends
- * @wptr: write-back of the interrupt ring
+ * struct reset_mock - a device without PSP; reset_psp() completes the reset
  */
 struct reset_mock {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @started: reset_psp() has read the reset command */
+	/** @flushed: the HDP had been flushed before the reset command */
+	/** @io_closed: io_lock was held for writing at the reset command */
+	/** @ih_held: vgpu_ih.poll_lock was held at the reset command */
+	/** @stop: makes reset_psp() end without a reset command */
 	bool started, flushed, io_closed, ih_held, stop;
+	/** @ended: completed when reset_psp() ends */
 	struct completion ended;
+	/** @wptr: write-back of the interrupt ring */
 	__le32 wptr;
 };
 
@@ -104,11 +104,8 @@ static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
 }
 
 /*
- * Catches: the reset stops other CPUs; page table updates or interrupt handlers access the device
- * during the reset; a write to VRAM is still in the HDP when the reset begins.
- *
- * The thread reset_psp() acts as the PSP on another CPU. If the reset stops the thread's CPU, the
- * thread does not set the PSP's bit READY, and the reset fails.
+ * Catches: the reset stops other CPUs. Then reset_psp(), which acts as the PSP on another CPU, does
+ * not set READY, and the reset fails.
  */
 static void reset_beside_cpu(struct kunit *test)
 {
@@ -119,7 +116,9 @@ static void reset_beside_cpu(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
 	KUNIT_EXPECT_FALSE(test, lost);
 	KUNIT_EXPECT_TRUE(test, m->started);
+	/* Catches: a write to VRAM is still in the HDP when the reset begins. */
 	KUNIT_EXPECT_TRUE(test, m->flushed);
+	/* Catches: page table updates or interrupt handlers access the device during the reset. */
 	KUNIT_EXPECT_TRUE(test, m->io_closed);
 	KUNIT_EXPECT_TRUE(test, m->ih_held);
 	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(&hw->io_lock));

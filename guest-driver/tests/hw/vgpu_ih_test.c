@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test hw/vgpu_ih.c: write entries into the ring and check the handlers' arguments. Catches: a
- * field is read from the wrong bits; an entry is lost or dispatched twice when the ring wraps; a
- * handler is called for another source; a CAM slot stays in use after an overflow.
+ * Test hw/vgpu_ih.c and svm_fault_decode(): write entries into the ring, and check the handlers'
+ * arguments.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>

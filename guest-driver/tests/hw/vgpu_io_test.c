@@ -12,31 +12,22 @@
 #include "tests/lib/vgpu_mock.h"
 
 /*
- * This time, in microseconds, is used twice:
- *
- * - io_linger() acts as an access to a BAR that takes this time. The function under test has to
- *   wait for the end of the access. If it returns too early, io_thread.left is still false, and the
- *   test fails.
- * - io_access_waits_for_reset() holds io_lock for this time, as a reset does. The test fails if
- *   vgpu_clock_read(), called by io_reader(), returns during this time.
+ * Duration in microseconds of the access that io_linger() models, and of the reset that
+ * io_access_waits_for_reset() models.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
 /**
- * struct io_thread - a thread that uses a BAR while the test acts as a reset
- * @vdev: device
- * @inside: set by the thread when its access begins
- * @gone: set by the test, to let the thread go on: io_linger() returns at once, and io_reader()
- *        begins its access
- * @left: set by the thread when its access ends
- * @ended: completed when the thread ends
- *
- * The access is io_linger() in the threads io_mapper() and io_accessor(), and vgpu_clock_read() in
- * the thread io_reader().
+ * struct io_thread - a thread that accesses a BAR while the test acts as a reset
  */
 struct io_thread {
+	/** @vdev: device */
 	struct vgpu_device *vdev;
+	/** @inside: set by the thread when its access (io_linger(), vgpu_clock_read()) begins */
+	/** @gone: set by the test: io_linger() returns at once, io_reader() begins its access */
+	/** @left: set by the thread when its access ends */
 	bool inside, gone, left;
+	/** @ended: completed when the thread ends */
 	struct completion ended;
 };
 
@@ -52,6 +43,10 @@ static struct io_thread *io_thread_new(struct kunit *test, struct vgpu_mock *moc
 	return t;
 }
 
+/*
+ * Act as an access to a BAR that takes LINGER_US. The code under test must wait until the access
+ * ends. If so, the test finds io_thread.left set.
+ */
 static void io_linger(struct io_thread *t)
 {
 	unsigned int us;
@@ -159,6 +154,7 @@ static void io_access_waits_for_reset(struct kunit *test)
 	down_write(&mock->hw.io_lock);
 	WRITE_ONCE(t->gone, true);
 	io_await_inside(t);
+	/* io_lock is held, as in a reset, so vgpu_clock_read() in io_reader() must not return. */
 	for (us = 0; us < LINGER_US && !READ_ONCE(t->left); us++)
 		udelay(1);
 	left = READ_ONCE(t->left);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test hw/vgpu_mmio.c with counters and a clock that advance while they are read. Write doorbells
- * to a mock of BAR 2, and compare the mock with the expected content. Catches: the halves of a
- * 64-bit value are from different reads; a write goes to the wrong doorbell.
+ * Test hw/vgpu_mmio.c with a mock of BAR 2, and with counters and a clock that advance while they
+ * are read. Catches: the halves of a 64-bit value are from different reads; a write goes to the
+ * wrong doorbell.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"

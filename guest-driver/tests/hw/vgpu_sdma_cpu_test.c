@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Run jobs with hw/sdma/vgpu_sdma_cpu.c on a mock of VRAM and on scattered pages that are bound in
- * the GART. Compare with the same jobs on two flat arrays. Catches: a byte is written to the wrong
- * place at the start or end of a contiguous range of memory; a byte too many is written; a job with
+ * Run jobs with hw/sdma/vgpu_sdma_cpu.c on mock VRAM and on scattered pages in the GART. Compare
+ * with the same jobs on two flat arrays. Catches: a byte is written to the wrong place; a job with
  * an invalid address does not fail.
  */
 #include <linux/mm.h>

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs. The faults are
- * latched and reported in different orders.
- *
- * A job of the kernel ends only while the register VGPU_GATE_REG, the gate, is 0 (open). The driver
- * closes the gate while it does not know whether a fault of VMID 0 has occurred.
- *
- * Catches: the driver clears a fault of VMID 0 together with an earlier fault of a user; the gate
- * stays closed after users' faults; the gate opens before the driver has read the interrupt ring,
- * in which an entry may report a fault of VMID 0.
+ * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs in different
+ * orders. Catches: jobs of the kernel end although VMID 0 may have faulted; jobs of the kernel do
+ * not end after a user's fault.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -18,22 +12,24 @@
 
 /**
  * struct fault_mock - a device with an interrupt ring and one engine's ring
- * @mock: device
- * @wptr: write pointer of the interrupt ring
- * @fence_wb: write-back of the engine's ring, which has no job
- * @next: number of interrupt entries written so far
- * @late: number of entries of VMID 0 that fault_meanwhile() writes, as if these faults occurred
- *        while the driver handles a user's entry
- * @gate: value of VGPU_GATE_REG while the last entry was handled
- * @asked: mask of the recoveries that were requested, VGPU_RECOVER_*
  */
 struct fault_mock {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @wptr: write pointer of the interrupt ring */
 	__le32 wptr;
+	/** @fence_wb: write-back of the engine's ring, which has no job */
 	__le32 fence_wb;
+	/** @next: number of interrupt entries written so far */
 	u32 next;
+	/**
+	 * @late: number of entries of VMID 0 that fault_meanwhile() writes, as if these faults
+	 * occurred while the driver handles a user's entry
+	 */
 	u32 late;
+	/** @gate: value of VGPU_GATE_REG while the last entry was handled; 0 is open */
 	u32 gate;
+	/** @asked: mask of the recoveries that were requested, VGPU_RECOVER_* */
 	unsigned long asked;
 };
 
@@ -191,10 +187,9 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * A user's fault is latched when VMID 0 faults. So the status register does not show the fault of
- * VMID 0, and only an interrupt entry reports it. This entry arrives while the driver handles the
- * user's fault. Catches: the driver then sets VGPU_GATE_REG to 0 (opens the gate), so that jobs of
- * the kernel end despite the fault of VMID 0.
+ * While a user's fault is latched, VMID 0 faults. Only an interrupt entry reports this second
+ * fault. The entry arrives while the driver handles the user's fault. Catches: the driver then
+ * opens the gate (VGPU_GATE_REG), so that jobs of the kernel end.
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -209,9 +204,9 @@ static void fault_behind_user(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 is latched, but its interrupt entry is lost. Then a user's fault occurs, and
- * the interrupt entry of the user's fault arrives. Catches: the driver clears the latched fault, or
- * sets VGPU_GATE_REG to 0, so that jobs of the kernel end despite the fault of VMID 0.
+ * A fault of VMID 0 is latched, but its interrupt entry is lost. Then the entry of a user's fault
+ * arrives. Catches: the driver clears the latched fault, or opens the gate (VGPU_GATE_REG), so
+ * that jobs of the kernel end.
  */
 static void fault_before_user(struct kunit *test)
 {
@@ -224,7 +219,7 @@ static void fault_before_user(struct kunit *test)
 	KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_FAULT_STATUS_REG), 0);
 }
 
-/* Check that retry faults do not close the gate. */
+/* Check that retry faults do not close the gate (VGPU_GATE_REG stays 0). */
 static void fault_retried(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -237,8 +232,8 @@ static void fault_retried(struct kunit *test)
 
 /*
  * A fault is latched, but its interrupt entry does not arrive, so the watchdog calls
- * vgpu_sdma_fault_lost(). Check that this function closes the gate, and that the gate opens again
- * unless the fault is one of VMID 0.
+ * vgpu_sdma_fault_lost(). Check that this function closes the gate (VGPU_GATE_REG is not 0), and
+ * that the gate opens again unless VMID 0 has faulted.
  */
 static void fault_unreported(struct kunit *test)
 {

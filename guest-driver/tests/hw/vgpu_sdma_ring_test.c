@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test the kernel's ring (hw/sdma/vgpu_sdma.c) with a model of an engine that reads one job at
- * a time. Catches: packets are overwritten before they are read, or corrupted at the ring's
- * end; the doorbell value exceeds the written packets; a fence signals too early, out of order,
- * twice or never, in particular when job numbers wrap.
+ * a time. Catches: the doorbell value does not include a submitted job; a fence signals too early,
+ * out of order or never.
  */
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
@@ -33,23 +32,23 @@ struct ring_job {
 
 /**
  * struct ring_mock - a ring and its engine
- * @mock: device
- * @ring: ring under test, of engine 0
- * @fence_wb: memory to which the engine writes the number of the last completed job
- * @ih_wptr: write pointer of the interrupt ring, which stays empty
- * @rptr: number of bytes that the engine has read so far
- * @jobs: jobs that are submitted and not done, oldest first
- * @n: length of @jobs
- * @dw: packets of the next job
  */
 struct ring_mock {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @ring: ring under test, of engine 0 */
 	struct vgpu_sdma_ring *ring;
+	/** @fence_wb: memory to which the engine writes the number of the last completed job */
 	__le32 fence_wb;
+	/** @ih_wptr: write pointer of the interrupt ring, which stays empty */
 	__le32 ih_wptr;
+	/** @rptr: number of bytes that the engine has read so far */
 	u64 rptr;
+	/** @jobs: jobs that are submitted and not done, oldest first */
 	struct ring_job jobs[MAX_JOBS];
+	/** @n: number of elements of @jobs in use */
 	unsigned int n;
+	/** @dw: packets of the next job */
 	u32 dw[VGPU_SDMA_MAX_JOB_DWORDS];
 };
 
@@ -152,7 +151,10 @@ static u64 ring_room(const struct ring_mock *m)
 	return SDMA_RING_BYTES - (m->ring->wptr - m->rptr);
 }
 
-/* Submit jobs of random length until the engine has read 20 times the length of the ring. */
+/*
+ * Submit jobs of random length until the engine has read 20 times the length of the ring. Catches:
+ * packets are overwritten before they are read, or corrupted at the ring's end.
+ */
 static void ring_random(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -261,11 +263,7 @@ static void ring_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
 }
 
-/*
- * The ring is down, so the CPU has to run the jobs. Submit a job that the CPU cannot run: check
- * that the submission fails and leaves nothing on the ring. Submit a job that the CPU can run:
- * check that the returned fence has signalled.
- */
+/* The ring is down, so the CPU has to run the jobs. */
 static void ring_down(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -274,9 +272,11 @@ static void ring_down(struct kunit *test)
 	struct dma_fence *fence;
 
 	m->ring->ready = false;
+	/* The CPU cannot run a TRAP packet: the submission fails, the ring stays empty. */
 	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(fence), -ENODEV);
 	KUNIT_EXPECT_EQ(test, m->ring->wptr, 0);
+	/* The CPU can run a NOP packet: the returned fence has signalled. */
 	fence = vgpu_sdma_submit(&m->mock->vdev, 0, &nop, 1);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(fence), 1);
@@ -295,9 +295,9 @@ static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 }
 
 /*
- * The ring goes down while a job is written to it. So the CPU runs the job instead of the engine.
- * Later a reset brings the engine back. Catches: the job's packets are still on the ring, so the
- * engine runs them, too, although the memory that they access may have been freed.
+ * The ring goes down while a job is written to it, so the CPU runs the job. Catches: the job's
+ * packets stay on the ring, and after a reset the engine runs them, too, with memory that may have
+ * been freed.
  */
 static void ring_down_in_submission(struct kunit *test)
 {
@@ -341,25 +341,23 @@ static void ring_fence_kept(struct kunit *test)
 }
 
 /**
- * struct ring_enders - two threads that call vgpu_sdma_ring_down(): the test's thread and @other
- * @test: the test; @other needs this pointer, because vgpu_rreg() and vgpu_wreg() find the mock's
- *        registers by current->kunit_test
- * @ring: the ring, on which one job is pending
- * @other: the other thread; the test's thread starts it in ring_job_ends()
- * @ends: number of calls of ring_job_ends()
- * @again: completed by a second call of ring_job_ends(), in which case the test fails. The first
- *         call waits up to 200 ms for this
- * @gone: completed when the other thread ends
+ * struct ring_enders - the test's thread and @other, which both call vgpu_sdma_ring_down()
  *
- * vgpu_sdma_ring_down() calls ring_job_ends() and then ends the job with an error. Exactly one of
- * the threads must do so.
+ * vgpu_sdma_ring_down() calls ring_job_ends() and then ends the pending job. Only one of the two
+ * threads may do so.
  */
 struct ring_enders {
+	/** @test: current->kunit_test of @other; vgpu_rreg() and vgpu_wreg() find the mock by it */
 	struct kunit *test;
+	/** @ring: ring with one pending job */
 	struct vgpu_sdma_ring *ring;
+	/** @other: the other thread; the first call of ring_job_ends() starts it */
 	struct task_struct *other;
+	/** @ends: number of calls of ring_job_ends() */
 	atomic_t ends;
+	/** @again: completed by a second call of ring_job_ends(), in which case the test fails */
 	struct completion again;
+	/** @gone: completed when @other ends */
 	struct completion gone;
 };
 
@@ -374,9 +372,8 @@ static int ring_down_too(void *arg)
 }
 
 /*
- * Callback of the job (vgpu_sdma_fence.failed). vgpu_sdma_ring_down() calls it just before it ends
- * the job. The first call, in one thread, starts the other thread and waits up to 200 ms. A second
- * call during this time is the bug: the other thread is about to end the same job.
+ * vgpu_sdma_fence.failed of the job: called just before the job is ended. The first call starts the
+ * other thread and waits up to 200 ms. A second call is the bug: both threads end the job.
  */
 static void ring_job_ends(void *arg, int error)
 {
@@ -480,9 +477,9 @@ static void ring_reset_late(struct work_struct *work)
 }
 
 /*
- * The engine was parked for a reset, but one of its user queues did not stop. Catches: the unload
- * of the queue returns before the engine is reset, so that the queue's memory and VMID are reused
- * while the engine still uses them.
+ * A user queue did not stop when its engine was parked for a reset. Catches: the unload of the
+ * queue returns before the reset, so that the queue's memory and VMID are reused while the engine
+ * still uses them.
  */
 static void ring_queue_stuck(struct kunit *test)
 {

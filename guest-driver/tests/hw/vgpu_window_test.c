@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the packets with which hw/vgpu_gart.c writes entries of transfer windows. The packets are
- * run by a small model of an engine, and in window_by_cpu() by hw/sdma/vgpu_sdma_cpu.c, by which
- * the CPU runs jobs in place of an engine. Catches: an entry is wrong, missing or outside of the
- * window; packets exceed their buffer; a flush covers pages outside of the window; the CPU
- * translates through the table in VRAM instead of the driver's copy of the table
- * (vgpu_gart.shadow). (A reset may have lost the table in VRAM.)
+ * Test the packets by which hw/vgpu_gart.c writes entries of transfer windows. A model of an engine
+ * runs the packets. In window_by_cpu(), the CPU runs them (hw/sdma/vgpu_sdma_cpu.c).
  */
 #include <linux/mm.h>
 
@@ -129,6 +125,7 @@ static void engine_run(struct kunit *test, struct window_mock *m,
 	KUNIT_ASSERT_PTR_EQ(test, dw, end);
 }
 
+/* Catches: an entry is wrong, missing or outside of the windows; packets exceed their buffer. */
 static void window_entries(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);
@@ -245,7 +242,7 @@ static void window_free_pages(void *arg)
 
 /*
  * A CPU job copies VRAM to two pages through a window that maps the pages in swapped order. The
- * second round begins with a table that was overwritten with garbage.
+ * second round begins with garbage in the table, as after a reset that has lost VRAM.
  */
 static void window_by_cpu(struct kunit *test)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test kfd/events/kfd_events.c with a process that has one event and no GPUs. Instead of a GPU, the
- * test writes the event's slot and calls the interrupt handler. Catches: an event is lost when the
- * interrupt handler leaves it to scan_work; an event is used after another thread has destroyed it.
+ * test writes the event's slot and calls the interrupt handler.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>

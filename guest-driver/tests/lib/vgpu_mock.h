@@ -18,33 +18,33 @@
 
 /**
  * struct vgpu_mock - a device, and a BO for which tests allocate memory
- * @vdev: all zero at first, except the pointers to @hw, @mman, @vmm and @sched
- * @hw: vgpu_device.hw
- * @mman: vgpu_device.mman
- * @vmm: vgpu_device.vmm
- * @sched: vgpu_device.sched
- * @bo: BO; vgpu_mock_alloc() sets its size and alignment
- * @rnd: state of the random numbers, see vgpu_test_rnd()
- * @regs: registers, indexed by dword offset; NULL before vgpu_mock_regs()
- * @writes: number of writes to each register
- * @doorbells: BAR 2
- * @inv_ack: for each hub, mask of the VMIDs whose invalidation the hub acknowledges
- * @counters: counters of the device; reading a counter increments it
- * @clock: GPU clock; incremented by each register access
  */
 struct vgpu_mock {
+	/** @vdev: all zero at first, except the pointers to @hw, @mman, @vmm and @sched */
 	struct vgpu_device vdev;
+	/** @hw: vgpu_device.hw */
 	struct vgpu_hw_state hw;
+	/** @mman: vgpu_device.mman */
 	struct vgpu_mman mman;
+	/** @vmm: vgpu_device.vmm */
 	struct vgpu_vm_manager vmm;
+	/** @sched: vgpu_device.sched */
 	struct vgpu_sched sched;
+	/** @bo: BO; vgpu_mock_alloc() sets the BO's size and alignment */
 	struct vgpu_bo_state bo;
+	/** @rnd: state of the random numbers, see vgpu_test_rnd() */
 	struct rnd_state rnd;
+	/** @regs: registers, indexed by dword offset; NULL before vgpu_mock_regs() */
 	u32 *regs;
+	/** @writes: number of writes to each register */
 	u32 *writes;
+	/** @doorbells: BAR 2 */
 	u32 *doorbells;
+	/** @inv_ack: for each hub, mask of the VMIDs whose invalidation the hub acknowledges */
 	u32 inv_ack[VGPU_NUM_HUBS];
+	/** @counters: counters of the device; reading a counter increments it */
 	u64 counters[VGPU_NUM_COUNTERS];
+	/** @clock: GPU clock; incremented by each register access */
 	u64 clock;
 };
 
@@ -63,8 +63,8 @@ u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
 void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg);
 /*
  * Make a use after free visible: allocate objects of @size bytes and fill them with ones. If the
- * code under test has freed an object of the same size and @gfp, one of the new objects gets its
- * memory. The objects are freed at the end of the test.
+ * code under test has freed an object of this size and @gfp, one of the new objects gets that
+ * memory. The end of the test frees the new objects.
  */
 void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 
@@ -75,19 +75,19 @@ void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
 /*
- * Add registers to a mock. The acknowledge registers of the CPU's invalidation engines read as
- * vgpu_mock.inv_ack. The status register of the PASID mappings reads as all ones. Registers that
- * latch a counter or the clock behave as in docs/hardware.md. All other registers read as the value
- * that was written last. Only the test's thread, and threads with the same current->kunit_test, can
- * access the registers.
+ * Add registers to a mock. A register reads as the value that was written last, except:
+ * - acknowledge registers of the CPU's invalidation engines: vgpu_mock.inv_ack
+ * - status register of the PASID mappings: all ones
+ * - registers that latch a counter or the clock: see docs/hardware.md
+ *
+ * Only threads with the test's current->kunit_test can access the registers.
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
 /*
- * Create the kernel's ring of SDMA engine 0, without an engine that runs it. Job numbers are
- * written back to kernel address @fence_wb, which has the GPU address @fence_mc. Call
- * vgpu_mock_regs() first. At the end of the test, pending fences are signalled and the ring is
- * freed.
+ * Create the kernel's ring of SDMA engine 0, without an engine that runs the ring. Call
+ * vgpu_mock_regs() first. The ring reads job numbers from @fence_wb, which has the GPU address
+ * @fence_mc. The end of the test signals pending fences and frees the ring.
  */
 struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
 				      __le32 *fence_wb, u64 fence_mc);

@@ -24,32 +24,34 @@ struct mock_bo {
 
 /**
  * struct vm_mock - an address space on a mock device
- * @vm: address space; tests map BOs in a window of VM_MOCK_WINDOW pages at page VM_MOCK_FIRST
- * @hw: vgpu_device.hw
- * @vmm: vgpu_device.vmm
- * @vdev: mock device; its registers are plain memory
- * @ops: operations of the driver, with replaced functions that allocate and free tables
- * @tables: memory of the page tables
- * @used: bitmap of the tables that are allocated
- * @limit: number of tables that may be allocated
- * @bos: BOs to map
- * @owner: for each page of the window, index of the mapped BO plus 1; VM_MOCK_BOS + 1 for a PRT
- *         page; 0 for a page that is not mapped
- * @at: for each page of the window, number of the page in its BO
- * @rnd: random numbers
  */
 struct vm_mock {
+	/** @vm: address space; tests map BOs in the window (VM_MOCK_FIRST, VM_MOCK_WINDOW) */
 	struct vgpu_vm_state vm;
+	/** @hw: vgpu_device.hw */
 	struct vgpu_hw_state hw;
+	/** @vmm: vgpu_device.vmm */
 	struct vgpu_vm_manager vmm;
+	/** @vdev: mock device; its registers are plain memory */
 	struct vgpu_device *vdev;
+	/** @ops: operations of the driver, except that the mock allocates and frees the tables */
 	struct vgpu_pt_ops ops;
+	/** @tables: memory of the page tables */
 	__le64 (*tables)[VGPU_PT_ENTRIES];
+	/** @used: bitmap of the tables that are allocated */
 	DECLARE_BITMAP(used, VM_MOCK_TABLES);
+	/** @limit: number of tables that may be allocated */
 	unsigned int limit;
+	/** @bos: BOs to map */
 	struct mock_bo *bos;
+	/**
+	 * @owner: for each page of the window, index of the mapped BO plus 1; VM_MOCK_BOS + 1 for a
+	 * PRT page; 0 for a page that is not mapped
+	 */
 	u8 owner[VM_MOCK_WINDOW];
+	/** @at: for each page of the window, number of the page in the mapped BO */
 	u16 at[VM_MOCK_WINDOW];
+	/** @rnd: state of the random numbers */
 	struct rnd_state rnd;
 };
 

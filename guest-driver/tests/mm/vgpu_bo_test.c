@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test mm/vgpu_bo.c and mm/vgpu_bo_addr.c: the TTM placement for every combination of domain bits,
- * and kernel mappings. Catches: places are in the wrong order; flags of one place are set in the
- * next one; an unknown domain gets a placement; a kernel mapping is removed while it has users.
+ * and kernel mappings.
  */
 #include <linux/dma-resv.h>
 #include <linux/vmalloc.h>
@@ -32,6 +31,7 @@ static u32 bo_first_place(u32 domain)
 						      VGPU_PL_MMIO_REMAP;
 }
 
+/* Catches: places are in the wrong order; an unknown domain gets a placement. */
 static void bo_domains(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test vgpu_mm_clear_res() (mm/vgpu_copy.c), which clears the VRAM of a BO. The wipe of a BO
- * without references has to wait for all fences in the BO's reservation. The clear of new memory
- * has to wait only for fences of usage KERNEL. Catches: the wipe does not wait for jobs that write
- * to the BO, so that VRAM has data of these jobs but is reported as clear; the clear of new memory
- * waits for fences of other usages, too.
+ * Test vgpu_mm_clear_res() (mm/vgpu_copy.c), which clears new memory of a BO, or wipes memory of a
+ * BO before the memory is freed. Check for which fences in the BO's reservation these two
+ * operations wait.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -20,18 +18,18 @@
 
 /**
  * struct clear_mock - a device, and the reservation and the VRAM of a BO
- * @mock: device
- * @fence_wb: memory for the ring's fences; not used, because no job is written to the ring
- * @resv: reservation of the BO
- * @res: VRAM of the BO
- * @lock: lock of fences in @resv
  */
 struct clear_mock {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @fence_wb: memory for the ring's fences; not used, because the ring gets no job */
 	__le32 fence_wb;
+	/** @resv: reservation of the BO */
 	struct dma_resv resv;
+	/** @res: VRAM of the BO */
 	struct ttm_resource *res;
-	spinlock_t lock;	/* lock of fences in resv */
+	/** @lock: lock of the fences in @resv */
+	spinlock_t lock;
 };
 
 static const char *clear_fence_name(struct dma_fence *fence)
@@ -186,6 +184,10 @@ static const enum dma_resv_usage clear_usages[] = {
 	DMA_RESV_USAGE_BOOKKEEP,
 };
 
+/*
+ * Catches: the wipe does not wait for all fences in the BO's reservation. (Then a job could write
+ * to the BO after the wipe, so that VRAM with data would be reported as clear.)
+ */
 static void clear_wipe(struct kunit *test)
 {
 	struct clear_mock *m = clear_mock_new(test);
@@ -195,6 +197,10 @@ static void clear_wipe(struct kunit *test)
 		clear_check(test, m, clear_usages[i], false);
 }
 
+/*
+ * Catches: the clear of new memory does not wait for a fence of usage KERNEL, or waits for a fence
+ * of another usage.
+ */
 static void clear_new(struct kunit *test)
 {
 	struct clear_mock *m = clear_mock_new(test);

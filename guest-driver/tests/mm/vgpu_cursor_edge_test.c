@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test mm/vgpu_res_cursor.h at the ends of contiguous runs, and with memory types that
- * vgpu_cursor_test.c omits. Catches: a run continues after the last page of a list of pages; a run
- * includes bytes of the next block; memory is reported as clear because its neighbour is clear.
+ * vgpu_cursor_test.c omits.
  */
 #include <linux/dma-fence.h>
 

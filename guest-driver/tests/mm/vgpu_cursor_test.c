@@ -2,8 +2,6 @@
 /*
  * Compare the cursor (mm/vgpu_res_cursor.h) with a list of pages. The tests walk random parts of a
  * resource in random steps. A walk must visit each byte once, in order, at the address in the list.
- * Catches: an offset into a block is wrong; a run continues into memory of other resources; bytes
- * are lost between runs.
  */
 #include <linux/dma-fence.h>
 
@@ -48,9 +46,9 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 }
 
 /*
- * Walk bytes [@start, @start + @size) of the resource. The next @cur->size bytes are contiguous: a
- * run. Each step skips the whole run, a random part of the run, or a random number of the remaining
- * bytes. @pages[i] is the address of page i of the resource.
+ * Walk bytes [@start, @start + @size) of a resource. @pages[i] is the address of page i of the
+ * resource. Catches: an address is wrong; a run continues into memory of other resources; bytes
+ * are lost between runs.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -64,7 +62,10 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		KUNIT_ASSERT_EQ(test, cur->remaining, size - done);
 		KUNIT_ASSERT_GT(test, cur->size, 0);
 		KUNIT_ASSERT_LE(test, cur->size, cur->remaining);
-		/* In each page of the run, check the first byte that belongs to the run. */
+		/*
+		 * The next @cur->size bytes are contiguous: a run. In each page of the run, check
+		 * the first byte that belongs to the run.
+		 */
 		for (at = start + done; at < start + done + cur->size;
 		     at = ALIGN_DOWN(at, PAGE_SIZE) + PAGE_SIZE)
 			KUNIT_ASSERT_EQ_MSG(test,
@@ -73,6 +74,7 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 					    offset_in_page(at),
 					    "walk of %llu bytes from %llu, at %llu",
 					    size, start, at);
+		/* Skip a part of the run, a number of the remaining bytes, or the whole run. */
 		switch (vgpu_mock_random(mock, 3)) {
 		case 0:
 			step = 1 + vgpu_mock_random(mock, cur->size);

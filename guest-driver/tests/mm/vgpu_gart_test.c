@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bind and unbind BOs, lose and recover the table of the GART, and compare the table with a copy
- * that is built from include/vgpu/pte.h. Catches: an entry is in the wrong place; an unbind leaves
- * entries; recovery omits bound BOs, or writes entries for unbound BOs; a flush is missing.
- *
- * Registers are plain memory; the acknowledge of the invalidation engine always reads as "all VMIDs
- * done".
+ * Bind and unbind BOs, lose and recover the table of the GART, and compare the table with entries
+ * that the test builds from include/vgpu/pte.h.
  */
 #include "vgpu/gmc.h"
 #include "vgpu/pci.h"
@@ -28,7 +24,7 @@ struct gart_bo {
 /**
  * struct gart_mock - a device with a GART table
  * @mock: device with memory managers
- * @mmio: registers
+ * @mmio: registers, which are plain memory
  * @table: the GART table
  * @want: expected entries of @table
  * @bos: BOs in system memory; some have a GART address, others have none
@@ -60,6 +56,7 @@ static struct gart_mock *gart_mock_new(struct kunit *test)
 	m->want = kunit_kcalloc(test, VGPU_MOCK_GART_PAGES, sizeof(u64),
 				GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, m->mmio && m->table && m->want);
+	/* The acknowledge of the invalidation engine always reads as "all VMIDs done". */
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		*gart_reg(m, hub, VM_INVALIDATE_ENG_ACK(ENGINE)) =
 			VM_INVALIDATE_ENG_ACK__PER_VMID;
@@ -148,6 +145,10 @@ static void gart_bo_unbind(struct kunit *test, struct gart_mock *m,
 		m->want[bo->res->start + i] = 0;
 }
 
+/*
+ * Catches: an entry is in the wrong place; an unbind leaves entries; the recovery omits bound BOs,
+ * or writes entries for unbound BOs; a flush is missing.
+ */
 static void gart_recover(struct kunit *test)
 {
 	struct gart_mock *m = gart_mock_new(test);

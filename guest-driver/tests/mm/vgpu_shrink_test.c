@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test how mm/vgpu_shrinker.c counts the pages that may be swapped out. Catches: pages are
- * counted twice, or are still counted after they are freed; pinned or imported pages are
- * counted; the swap-out of a large BO may use the system's memory reserves for its copy.
+ * Test mm/vgpu_shrinker.c: the count of pages that may be swapped out, and which swap-outs may use
+ * the system's memory reserves (PF_MEMALLOC) for the copy of a BO.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -61,6 +60,10 @@ static void shrink_step(struct vgpu_mock *mock, struct shrink_tt *t)
 	}
 }
 
+/*
+ * Catches: pages are counted twice, or are still counted after they are freed; pinned or imported
+ * pages are counted.
+ */
 static void shrink_counts(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evict a BO with the callbacks of mm/vgpu_ttm.c. TTM asks whether it may evict the BO
- * (eviction_valuable), then moves the BO (move). Like SVM, the owner of this BO has a callback
- * vacate(), which takes all pages out of the BO. move calls vacate(). Catches:
- * - eviction_valuable moves pages. (TTM may still decide to evict another BO.)
- * - move succeeds while a page is still in the BO. (TTM would reuse the VRAM of this page.)
- * - move returns an error other than -EBUSY. (After -EBUSY, TTM tries the next BO. Most other
- *   errors end TTM's search.)
+ * Evict a BO by callbacks of mm/vgpu_ttm.c: TTM calls eviction_valuable(), then move(). As in SVM,
+ * the BO's owner has a callback vacate(). move() calls vacate(), which takes all pages out of the
+ * BO.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
@@ -131,7 +127,7 @@ static int vacate_move(struct vacate_mock *m)
 
 /*
  * Call eviction_valuable() and evict_flags(), by which TTM asks whether and to which place a BO may
- * be evicted. Catches: one of these calls moves pages.
+ * be evicted. Catches: one of these calls moves pages. (TTM may still evict another BO instead.)
  */
 static void vacate_query(struct kunit *test)
 {
@@ -152,8 +148,9 @@ static void vacate_query(struct kunit *test)
 }
 
 /*
- * Let vacate() fail, then succeed. Catches: after the failure the BO loses its VRAM, or the
- * move returns an error other than -EBUSY to TTM; after the success the BO keeps its VRAM.
+ * Let vacate() fail, then succeed. Catches: after the failure, the BO loses its VRAM, or the result
+ * of move() is not -EBUSY (on most other errors, TTM does not try the next BO); after the success,
+ * the BO keeps its VRAM.
  */
 static void vacate_moves(struct kunit *test)
 {

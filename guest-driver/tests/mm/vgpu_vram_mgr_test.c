@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Compare allocations of mm/vgpu_vram_mgr.c with a map of pages. Catches: memory is allocated
- * twice, or outside of the place; memory is lost; the usage count is wrong, or includes an
- * allocation that has not succeeded; a resource is wrongly marked as contiguous; a BO is counted
- * twice for one loss of VRAM.
- */
+/* Compare allocations of mm/vgpu_vram_mgr.c with a map of pages. */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include <kunit/static_stub.h>
@@ -106,7 +101,11 @@ static struct ttm_place random_place(struct vgpu_mock *mock)
 	return place;
 }
 
-/* Allocate and free in random order, with all kinds of placements. */
+/*
+ * Allocate and free in random order, with all kinds of placements. Catches: memory is allocated
+ * twice, or outside of the place; the usage count is wrong; a fragmented resource is marked as
+ * contiguous.
+ */
 static void vram_random(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -136,7 +135,10 @@ static void vram_random(struct kunit *test)
 	check_usage(test, mock, map);
 }
 
-/* Allocate all VRAM, free it in pieces, and allocate it as one contiguous resource. */
+/*
+ * Allocate all VRAM, free it in pieces, and allocate it as one contiguous resource. Catches:
+ * memory is lost; a fragmented resource is marked as contiguous.
+ */
 static void vram_exhaust(struct kunit *test)
 {
 	struct ttm_place contiguous = anywhere;
@@ -314,14 +316,9 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * VRAM is lost while a BO is copied to system memory:
- *
- * 1. The copy's jobs are created.
- * 2. VRAM is lost. vgpu_vram_mgr_mark_lost() finds the BO in VRAM, and counts it as lost.
- * 3. vgpu_vram_mgr_leaves() finds that the copy is older than the loss.
- *
- * Catches: vgpu_vram_mgr_leaves() counts the BO again. At the end of the test, VRAM is lost a
- * second time. Catches: this loss is not counted.
+ * VRAM is lost after the copy of a BO to system memory has begun. vgpu_vram_mgr_mark_lost() counts
+ * the BO as lost. Then vgpu_vram_mgr_leaves() finds that the copy is older than the loss. Catches:
+ * vgpu_vram_mgr_leaves() counts the BO again.
  */
 static void vram_lost_once(struct kunit *test)
 {
@@ -350,6 +347,7 @@ static void vram_lost_once(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, mock->bo.leaving);
 	dma_fence_put(fence);
 
+	/* Lose VRAM a second time. Catches: the second loss is not counted. */
 	res = vram_lose(test, mock);
 	mock->bo.base.tbo.resource = NULL;
 	vgpu_mock_free(mock, res);

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Test mm/vgpu_vram_mgr.c: placement of memory, and the tracking of clear memory. Catches: a
- * contiguous resource has a gap; only the first block of a resource is aligned; memory is
- * reported as clear although it may have been written; VRAM stays fragmented when all of it is
- * free.
- */
+/* Test mm/vgpu_vram_mgr.c: placement of memory, and the tracking of clear memory. */
 #include <linux/dma-fence.h>
 
 #include "mm/vgpu_res_cursor.h"
@@ -133,10 +128,8 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * Allocate all VRAM: all pages but SMALL at once, then the remaining pages one by one. Of the
- * latter, free the pages with an even number, so that no two adjacent pages are free. Catches: an
- * allocation of two contiguous pages succeeds; an allocation of single pages fails; VRAM stays
- * fragmented after all of it is freed.
+ * Catches: an allocation of contiguous pages succeeds although no two adjacent pages are free; an
+ * allocation of scattered pages fails; VRAM stays fragmented after all of it is freed.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -151,6 +144,7 @@ static void place_fragmented(struct kunit *test)
 	for (i = 0; i < SMALL; i++)
 		KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, 1, 1, &anywhere,
 						      &all[i]), 0);
+	/* Free the pages with an even number, so that no two adjacent pages are free. */
 	for (i = 0; i < SMALL; i++) {
 		if (all[i]->start % 2)
 			continue;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c). An allocation that has found no VRAM, and
- * whose caller may hold reservations, waits in this function. Catches: an allocation fails although
- * a BO becomes evictable soon; the function waits although no BO can become evictable; the function
- * waits for a reservation; a killed task waits.
+ * Test vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c). An allocation that has found no VRAM waits
+ * in this function until a BO may have become evictable. The caller may hold reservations.
  */
 #include <linux/dma-resv.h>
 #include <linux/sched/signal.h>
@@ -104,6 +102,7 @@ static void keep_waits(struct kunit *test)
 	 * so vgpu_vram_mgr_wait_kept() must return -ENOENT at once.
 	 */
 	keep_expect(test, m, -ENOENT);
+	/* The BO becomes evictable after one jiffy. Catches: the wait fails (-ENOENT). */
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
 	/*
@@ -121,15 +120,15 @@ static void keep_waits(struct kunit *test)
 }
 
 /*
- * The BO becomes evictable while vgpu_vram_mgr_wait_kept() looks at the BO: the first call of
- * evict_ok() returns false (m->refusals), then evict_in() returns 0, and from now on evict_ok()
- * returns true. Catches: vgpu_vram_mgr_wait_kept() returns -ENOENT (nothing to wait for). Correct
- * is 1: the caller tries the allocation again.
+ * The BO becomes evictable while vgpu_vram_mgr_wait_kept() looks at the BO. Catches:
+ * vgpu_vram_mgr_wait_kept() returns -ENOENT (nothing to wait for). Correct is 1: the caller tries
+ * the allocation again.
  */
 static void keep_ends(struct kunit *test)
 {
 	struct keep_mock *m = keep_new(test);
 
+	/* evict_ok() returns false once. Then evict_in() returns 0, and evict_ok() true. */
 	m->evict_ok = true;
 	m->refusals = 1;
 	keep_expect(test, m, 1);

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Test process/kfd_evict.c with processes that have neither queues nor BOs. Catches:
- *
- * - restore_work is queued without queue_lock
- * - restore_work is queued for a process that is not resident
- * - a process is not restored until the mutexes of other processes are dropped
- * - the eviction fence signals only at the end of the process's time slice, although a thread waits
- *   for the fence
- * - a process is evicted although no thread waits for its newest fence
- */
+/* Test process/kfd_evict.c with processes that have neither queues nor BOs. */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
 #include <linux/jiffies.h>
@@ -34,24 +25,26 @@
 
 /**
  * struct evict_mock - a process on one GPU
- * @p: process
- * @pdd: state of the process on the GPU; evicted is 1 from the start, so that a restore loads no
- *         queues
- * @qpd: kfd_process_device.qpd
- * @node: GPU
- * @cb: callback of the eviction fence
- * @called: @cb was called
- * @queued: restore_work was queued when @cb was called
- * @locked: queue_lock was held when @cb was called
  */
 struct evict_mock {
+	/** @p: process */
 	struct kfd_process p;
+	/**
+	 * @pdd: state of @p on the GPU. The count pdd.evicted starts at 1, so that a restore loads
+	 * no queues
+	 */
 	struct kfd_process_device pdd;
+	/** @qpd: pdd.qpd points to this */
 	struct qcm_process_device qpd;
+	/** @node: GPU */
 	struct kfd_node node;
+	/** @cb: callback of the eviction fence */
 	struct dma_fence_cb cb;
+	/** @called: @cb was called */
 	bool called;
+	/** @queued: restore_work was queued when @cb was called */
 	bool queued;
+	/** @locked: kfd_process.queue_lock was held when @cb was called */
 	bool locked;
 };
 

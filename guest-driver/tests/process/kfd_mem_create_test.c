@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test allocations in VRAM that is full of BOs (process/kfd_mem.c, mm/vgpu_vram_evict.c).
- * Catches: an allocation fails, waits too long or evicts too little while BOs are reserved or
- * are kept by their owners.
- *
- * Test how the BOs of a process are moved to their domains (process/kfd_mem_validate.c). Catches:
- * the BOs are moved in the wrong order; after an error, BOs stay reserved or keep the eviction
- * fence.
- *
- * TTM manages the BOs; moves copy nothing.
+ * Tests in which TTM manages BOs, but a move of a BO copies no content:
+ * - create_*(): allocations in VRAM that is full of BOs (process/kfd_mem.c, mm/vgpu_vram_evict.c)
+ * - validate_*(): moves of a process's BOs to their domains (process/kfd_mem_validate.c)
  */
 #include <linux/dma-resv.h>
 #include <linux/fs.h>
@@ -37,53 +31,53 @@
 
 /**
  * struct create_mock - a device whose VRAM is full, and a process
- * @mock: device
- * @node: KFD node of the device
- * @p: process that allocates
- * @pdd: state of @p on the device
- * @vma: manager of the BOs' offsets for mmap()
- * @mapping: address_space of the device; it has no CPU mappings
- * @funcs: functions of the driver, with a move that copies nothing
- * @man_funcs: functions of the VRAM manager, with create_alloc()
- * @driver_funcs: original functions of the VRAM manager
- * @filler: allocation that fills the VRAM outside of @bo
- * @bo: BOs that fill VRAM
- * @n: number of @bo
- * @refusals: create_lets_go() refuses this number of further evictions
- * @tries: counts how often the allocation under test has tried to create its BO
- * @holder: thread that holds the reservations of @bo during each try
- * @hold: completed to make @holder take the reservations
- * @held: completed when @holder has taken the reservations
- * @drop: completed to make @holder drop the reservations
- * @holding: a try has started and is not over. Used only by the test's thread
- * @stop: makes @holder exit at the next @hold
- * @moved: BOs in the order of their moves
- * @n_moved: number of @moved
- * @stuck: BO whose moves fail with -EIO, or NULL
  */
 struct create_mock {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @node: KFD node of the device */
 	struct kfd_node node;
+	/** @p: process that allocates */
 	struct kfd_process p;
+	/** @pdd: state of @p on the device */
 	struct kfd_process_device pdd;
+	/** @vma: manager of the BOs' offsets for mmap() */
 	struct drm_vma_offset_manager vma;
+	/** @mapping: address_space of the device; it has no CPU mappings */
 	struct address_space mapping;
+	/** @funcs: the driver's TTM functions, with a move that copies nothing */
 	struct ttm_device_funcs funcs;
+	/** @man_funcs: functions of the VRAM manager, with create_alloc() */
 	struct ttm_resource_manager_func man_funcs;
+	/** @driver_funcs: original functions of the VRAM manager */
 	const struct ttm_resource_manager_func *driver_funcs;
+	/** @filler: allocation that fills the VRAM outside of @bo */
 	struct ttm_resource *filler;
+	/** @bo: BOs that fill VRAM */
 	struct vgpu_bo *bo[CREATE_BOS];
+	/** @n: number of @bo */
 	unsigned int n;
+	/** @refusals: create_lets_go() refuses this number of further evictions */
 	unsigned int refusals;
+	/** @tries: number of tries to create a BO; counted only while @holder exists */
 	unsigned int tries;
+	/** @holder: thread that holds the reservations of @bo during each try, or NULL */
 	struct task_struct *holder;
+	/** @hold: completed to make @holder take the reservations */
 	struct completion hold;
+	/** @held: completed when @holder has taken the reservations */
 	struct completion held;
+	/** @drop: completed to make @holder drop the reservations */
 	struct completion drop;
+	/** @holding: a try has started and is not over; used only by the test's thread */
 	bool holding;
+	/** @stop: makes @holder exit at the next @hold */
 	bool stop;
+	/** @moved: BOs in the order of their moves */
 	struct vgpu_bo *moved[CREATE_BOS];
+	/** @n_moved: number of @moved */
 	unsigned int n_moved;
+	/** @stuck: BO whose moves fail with -EIO, or NULL */
 	struct vgpu_bo *stuck;
 };
 
@@ -153,10 +147,9 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces alloc() of the VRAM manager. In each try to create a BO, TTM calls this function first
- * for free VRAM and, if that fails, again with eviction. If the thread m->holder exists, the first
- * call of a try (m->holding is still false) counts the try in m->tries, wakes the thread, and
- * waits until the thread has taken the reservations of all m->bo.
+ * Replaces alloc() of the VRAM manager. TTM may call create_alloc() more than once in a try to
+ * create a BO. The first call of a try counts the try, wakes the thread m->holder, and waits until
+ * this thread has reserved all m->bo.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -375,10 +368,9 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * Another thread reserves the only BO at the start of each try of the allocation, and drops the
- * reservation when the try has failed. So the allocation must evict the BO between two tries.
- * Catches: the allocation reserves the BO between two tries, but drops the reservation without an
- * eviction. (The other thread then reserves the BO again, so the next try fails, too.)
+ * Another thread holds the reservation of the only BO during each try of the allocation, so the BO
+ * must be evicted between two tries. Catches: between two tries, the allocation reserves the BO,
+ * but does not evict the BO.
  */
 static void create_held(struct kunit *test)
 {
@@ -392,9 +384,9 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * During each try of the allocation, another thread has two BOs reserved. Between two tries, the
- * allocation must evict the second BO, because the owner of the first BO refuses the eviction.
- * Catches: the allocation waits only for the reservation of the first BO.
+ * During each try of the allocation, another thread has two BOs reserved. The owner of the first BO
+ * refuses the eviction. Catches: between two tries, the allocation waits only for the first BO's
+ * reservation, and does not evict the second BO.
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -409,9 +401,9 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * As create_held(), but the allocation needs the VRAM of CREATE_BOS BOs. Another thread has all of
- * them reserved during each try of the allocation, and releases them after the try. Catches: the
- * allocation fails, although it can evict the BOs between its tries.
+ * An allocation needs the VRAM of CREATE_BOS BOs. During each try of the allocation, another thread
+ * has all these BOs reserved. Catches: the allocation fails, although the BOs can be evicted
+ * between two tries.
  */
 static void create_held_many(struct kunit *test)
 {
@@ -520,10 +512,8 @@ static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
 }
 
 /*
- * The process's list has a GTT BO, a VRAM BO, and a second GTT BO. All three have to move, because
- * the GTT BOs start in VRAM, and the VRAM BO was evicted to GTT. Catches: the VRAM BO is not moved
- * first; a GTT BO is not moved to GTT; the GTT BOs are not moved in the order of the list; a BO
- * gets no eviction fence.
+ * Three BOs in VRAM, GTT and VRAM must move to GTT, VRAM and GTT. Catches: the BO for VRAM is not
+ * moved first; the BOs for GTT are not moved in the order of the list; a BO gets no eviction fence.
  */
 static void validate_order(struct kunit *test)
 {
@@ -554,8 +544,7 @@ static void validate_order(struct kunit *test)
 
 /*
  * The move of the second of three BOs fails. Catches: the error is lost; the third BO is moved
- * after the error; BOs stay reserved; the process counts as resident after the error. (Then a later
- * kfd_process_make_resident() would move no BO.)
+ * after the error; a BO stays reserved or keeps the eviction fence; the process counts as resident.
  */
 static void validate_fails(struct kunit *test)
 {
@@ -576,6 +565,7 @@ static void validate_fails(struct kunit *test)
 	create_check_place(test, m->bo[2], TTM_PL_VRAM);
 	for (i = 0; i < VALIDATE_BOS; i++)
 		validate_check(test, m->bo[i], false);
+	/* If the process counted as resident, a retry would move no BO. */
 	KUNIT_EXPECT_FALSE(test, m->p.kgd_process_info->resident);
 	mutex_unlock(&m->p.mutex);
 	kfd_process_info_fini(&m->p);

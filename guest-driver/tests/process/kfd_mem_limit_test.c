@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare process/kfd_mem_limit.c with a sum that is recomputed at each step. Catches: one
- * reservation is counted twice; a failed reservation changes a count; system memory stays reserved
- * after a GPU is removed.
- *
- * The test uses the module's counters, so no process may use KFD while the test runs.
+ * Test process/kfd_mem_limit.c. The test uses the module's counters, so no process may use KFD
+ * while the test runs.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -135,6 +132,10 @@ static u64 limit_sum(const struct limit_bo *bo)
 	return gtt;
 }
 
+/*
+ * Reserve and unreserve at random, and compare each result with limit_sum(). Catches: a reservation
+ * is counted twice; a failed reservation changes a count.
+ */
 static void limit_random(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);

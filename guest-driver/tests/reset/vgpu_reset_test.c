@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Test with simulated time how often reset/vgpu_reset.c resets a device. Catches: resets count as
- * consecutive although long times pass between them, so that the driver gives the device up instead
- * of resetting it a third time; a device that fails again soon after each reset is reset without
- * limit; a device that was given up is reset again.
- */
+/* Test with simulated time how often reset/vgpu_reset.c resets a device. */
 #include <kunit/test.h>
 
 #include "reset/vgpu_reset_priv.h"
@@ -12,6 +7,10 @@
 /* Start of the simulated time, shortly before jiffies wrap. */
 #define START	(-60ul * HZ)
 
+/*
+ * Catches: a device that fails again soon after each reset is reset without limit; a device that
+ * was given up is reset again.
+ */
 static void tries_in_a_row(struct kunit *test)
 {
 	struct vgpu_reset_tries tries = { 0 };
@@ -28,6 +27,10 @@ static void tries_in_a_row(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, vgpu_reset_tries_next(&tries, now));
 }
 
+/*
+ * Catches: resets with long times between them count as consecutive, so that the driver gives the
+ * device up.
+ */
 static void tries_apart(struct kunit *test)
 {
 	struct vgpu_reset_tries tries = { 0 };

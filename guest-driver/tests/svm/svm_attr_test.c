@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Set attributes of memory (svm/svm_attr.c), and compare the resulting access of each GPU with the
- * last access attribute that was set for this GPU. Compare the location that the policy chooses
- * (svm/svm_policy.c) with the expected location. Catches: an attribute does not change the access;
- * an attribute is applied to another GPU; memory moves to a place that a GPU with access cannot
- * reach.
+ * Set attributes of memory (svm/svm_attr.c), and compare the access of each GPU with the expected
+ * access. Compare the locations that the policy chooses (svm/svm_policy.c) with the expected ones.
  */
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
@@ -260,6 +257,7 @@ static void attr_scramble(struct attr_mock *m, unsigned int *access)
 	m->p.xnack_enabled = vgpu_test_random(&m->rnd, 2);
 }
 
+/* Return true if memory stays mapped: XNACK is off, or the range has the flag GPU_ALWAYS_MAPPED. */
 static bool attr_stays(const struct attr_mock *m)
 {
 	return !m->p.xnack_enabled || m->range.attrs.flags;
@@ -280,17 +278,9 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * Check that the policy decides only what the attributes leave open:
- *
- * - A fault of a GPU without access is denied.
- * - If the faulting GPU can reach the preferred location, memory moves there.
- * - Otherwise memory does not move if the faulting GPU has ACCESS_IN_PLACE. If the faulting GPU has
- *   ACCESS, the policy decides whether memory moves to this GPU.
- * - Memory does not move if attr_stays() is true (XNACK is off, or the range has the flag
- *   GPU_ALWAYS_MAPPED) and a GPU with access cannot reach the new location.
- *
- * The test records no migration by svm_policy_pulled(), and VRAM has free space. So the two rules
- * of svm_policy.c against moves back and forth do not apply.
+ * Compare the location that svm_policy_fault() chooses with the expected location. The rules
+ * of svm_policy.c against moves back and forth do not apply: no migration is recorded by
+ * svm_policy_pulled(), and VRAM has free space.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -308,18 +298,23 @@ static void policy_fault(struct kunit *test)
 		gpu = attr_gpu(m);
 		ret = svm_policy_fault(&m->range, gpu, 0, (struct svm_interval){
 				       0, 511 }, &loc);
+		/* A fault of a GPU without access is denied. */
 		KUNIT_ASSERT_EQ(test, ret, access[gpu] ? 0 : -EACCES);
 		if (ret)
 			continue;
+		/* With SVM_POLICY_AMDGPU, memory moves to a faulting GPU that has ACCESS. */
 		if (access[gpu] == 1 && m->svms.policy == SVM_POLICY_AMDGPU)
 			want = GPU_ID(gpu);
+		/* Memory moves to the preferred location if the faulting GPU can reach it. */
 		for (home = 0; home < N_GPUS; home++)
 			if (preferred == GPU_ID(home) &&
 			    (home == gpu || m->linked[gpu][home]))
 				want = preferred;
+		/* If memory stays mapped, each GPU with access must reach the new location. */
 		if (want != UNDEFINED && attr_stays(m) &&
 		    !attr_all_reach(m, access, want))
 			want = UNDEFINED;
+		/* The preferred location is system memory, which each GPU can reach. */
 		if (!preferred)
 			want = 0;
 		KUNIT_ASSERT_EQ(test, loc, want);
@@ -332,50 +327,54 @@ static void policy_fault(struct kunit *test)
 
 /**
  * struct policy_case - faults of GPUs 0 and 1 on one page, one after the other
- * @policy: migration policy of the process
- * @access: two letters, for GPU 0 and GPU 1: 'a' is ACCESS, 'i' is ACCESS_IN_PLACE, 'n' is
- *          NO_ACCESS
- * @linked: the GPUs have an XGMI link
- * @preferred: preferred location
- * @prefetch: location of the last prefetch
- * @pages: length of the range; its granularity is 512 pages
- * @faults: one character for each step. '0' or '1': this GPU faults. 'T': a long time passes.
- *          'F': VRAM of GPU 0 is full from this step on
- * @want: one character for the expected result of each fault; 'T' and 'F' in @faults have none.
- *        '0' or '1': the memory belongs in the VRAM of this GPU, where it may be already.
- *        's': the memory belongs in system memory. '.': the policy requests no migration.
- *        'x': the fault is denied
  */
 struct policy_case {
+	/** @policy: migration policy of the process */
 	enum svm_policy policy;
+	/** @access: for GPU 0 and GPU 1: 'a' is ACCESS, 'i' ACCESS_IN_PLACE, 'n' NO_ACCESS */
 	const char *access;
+	/** @linked: the GPUs have an XGMI link */
 	bool linked;
+	/** @preferred: preferred location */
 	u32 preferred;
+	/** @prefetch: location of the last prefetch */
 	u32 prefetch;
+	/** @pages: length of the range; its granularity is 512 pages */
 	unsigned long pages;
+	/**
+	 * @faults: one character for each step
+	 * - '0' or '1': this GPU faults
+	 * - 'T': a long time passes
+	 * - 'F': VRAM of GPU 0 is full from this step on
+	 */
 	const char *faults;
+	/**
+	 * @want: one character for the expected result of each '0' and '1' in @faults
+	 * - '0' or '1': the policy chooses VRAM of this GPU, where the memory may be already
+	 * - 's': the policy chooses system memory
+	 * - '.': the policy requests no migration
+	 * - 'x': the fault is denied
+	 */
 	const char *want;
 };
 
 static const struct policy_case policy_table[] = {
 	/*
 	 * Memory moves to the GPU that faults. If another GPU's fault then takes the memory away,
-	 * the memory does not move back to the first GPU until a long time has passed ('T'). In
-	 * the two rows with "na", GPU 0 has no access, so its fault is denied ('x').
+	 * the memory does not move back to the first GPU until a long time has passed ('T').
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "010101", "01...." },
 	{ AMDGPU, "aa", true, UNDEFINED, UNDEFINED, 4096, "010", "01." },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "01T0T1", "0101" },
+	/* GPU 0 has no access, so faults of GPU 0 are denied ('x'). */
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
 	/*
-	 * GPU 1 has ACCESS_IN_PLACE, so its faults do not move memory to its VRAM ('.'). In the
-	 * second row, GPU 1 cannot reach VRAM of GPU 0. So on the second fault of GPU 1, the driver
-	 * moves the memory to system memory, although the policy requests no migration. The next
-	 * fault of GPU 0 does not move the memory back. Otherwise the memory could move back and
-	 * forth without end.
+	 * GPU 1 has ACCESS_IN_PLACE, so its faults request no migration ('.'). In the second row,
+	 * GPU 1 cannot reach VRAM of GPU 0. So the second fault of GPU 1 takes the memory away, and
+	 * GPU 0 must not move the memory back.
 	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
@@ -421,30 +420,27 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
 	/*
-	 * In two cases, a GPU with ACCESS needs fewer faults than above to pull memory:
-	 * - The last prefetch (policy_case.prefetch) went to this GPU (rows 1 and 2). Then the GPU
-	 *   pulls memory at its first fault.
-	 * - The range has fewer pages than the granularity, 512 (rows 3 to 6). Then the GPU pulls
-	 *   memory when it has had more faults than all other GPUs together.
-	 * A preferred location takes precedence (rows 7 and 8).
+	 * The last prefetch went to GPU 0. So the first fault of GPU 0 moves memory to GPU 0,
+	 * unless GPU 0 has ACCESS_IN_PLACE.
 	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
 	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
+	/*
+	 * In a range with fewer pages than the granularity (512), a GPU pulls memory when it has
+	 * had more faults than all other GPUs together.
+	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 511, "0", "0" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 512, "0", "." },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 16, "011", "0.1" },
 	{ ADAPTIVE, "aa", false, UNDEFINED, UNDEFINED, 16, "0101", "0..." },
+	/* A preferred location takes precedence over the prefetch and over the faults. */
 	{ ADAPTIVE, "aa", true, 0, GPU_ID(0), 16, "00", "ss" },
 	{ ADAPTIVE, "aa", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 };
 
 /*
- * Record a migration to a GPU's VRAM, a pull, by svm_policy_pulled(). The pull is recent until the
- * time svm_pull.until. Return true if svm_policy_pulled() has set this time at least one second
- * ahead.
- *
- * The guest may be stopped for longer than a second between two faults. So set svm_pull.until to
- * U64_MAX: the pull stays recent until a 'T' in policy_case.faults sets svm_pull.until to 0.
+ * Record a pull, a migration to VRAM of GPU @gpu, by svm_policy_pulled(). Return true if the pull
+ * counts as recent (svm_pull.until) for at least one second.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -456,6 +452,10 @@ static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 
 	svm_policy_pulled(&m->svms, gpu, win);
 	recent = pull->until >= before + NSEC_PER_SEC;
+	/*
+	 * Let the pull count as recent until a 'T' in policy_case.faults, because the guest may be
+	 * stopped for longer than a second between two faults.
+	 */
 	pull->until = U64_MAX;
 	return recent;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test svm_claim() (svm/svm_claim.c), which claims addresses at which a BO is about to be mapped.
- * Catches: a BO overlaps a range; a range is created over a BO whose mapping is not complete; a
- * claim is not released; a claim takes mmap_lock without need (the test would crash, because its
- * process has no mm).
+ * Catches: a BO overlaps a range; a range is created over a BO that is not completely mapped yet; a
+ * claim is not released.
  */
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>
@@ -17,7 +16,10 @@
 #define CLAIM_RANGE_LAST	1999ul
 #define CLAIM_BYTES(pages)	((u64)(pages) << PAGE_SHIFT)
 
-/* A process with one range, and an address space for BOs on one GPU. */
+/*
+ * A process with one range, and an address space for BOs on one GPU. The process has no mm, so
+ * svm_claim() would crash if svm_claim() took mmap_lock, which is not needed here.
+ */
 struct claim_mock {
 	struct kfd_process p;
 	struct svm_range_list svms;

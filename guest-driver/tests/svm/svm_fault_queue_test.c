@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test svm/svm_fault_queue.c. The test holds the mmap_lock of a process, so that the process's
- * fault worker stalls, as it may do during a page-in. Meanwhile other processes have faults.
- * Catches: a fault waits for the stalled worker of another process; a fault queue grows while its
- * worker stalls; a CAM slot is not acknowledged; a CAM slot is acknowledged for an old fault after
- * a fault of another process has got the slot; a stalled process keeps all CAM slots.
+ * fault worker stalls, as during a page-in. Meanwhile other processes have faults.
  */
 #include <linux/iopoll.h>
 #include <linux/kref.h>
@@ -46,22 +43,22 @@ struct fault_process {
  * struct fault_mock - two processes on a GPU with an interrupt ring
  * @stalled: process whose worker waits for mmap_lock, which the test holds
  * @other: process without address space, so that its faults are stale and do not need mmap_lock
- * @node: GPU
- * @sn: SVM state of @node
- * @vm: mock of the device and of one address space, which @stalled uses
- * @ring: interrupt ring
- * @wptr: write-back of the ring's write pointer
- * @next: number of entries written so far
- * @doorbells: BAR 2
  */
 struct fault_mock {
 	struct fault_process stalled, other;
+	/** @node: GPU */
 	struct kfd_node node;
+	/** @sn: SVM state of @node */
 	struct svm_node sn;
+	/** @vm: mock of the device and of the address space that @stalled uses */
 	struct vm_mock *vm;
+	/** @ring: interrupt ring */
 	__le32 *ring;
+	/** @wptr: write-back of the ring's write pointer */
 	__le32 wptr;
+	/** @next: number of entries written so far */
 	unsigned int next;
+	/** @doorbells: BAR 2 */
 	u32 *doorbells;
 };
 
@@ -228,6 +225,10 @@ static bool fault_taken(struct fault_mock *m)
 	return taken;
 }
 
+/*
+ * A process has many faults while its worker stalls. Catches: each fault makes the process's queue
+ * longer; a CAM slot is not acknowledged after the worker has continued.
+ */
 static void fault_bounded(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -269,9 +270,9 @@ static void fault_bounded(struct kunit *test)
 }
 
 /*
- * A fault waits for the stalled worker of its process. Meanwhile a reset frees the fault's CAM
- * slot, and a fault of another process gets the slot. Catches: the slot is acknowledged twice, once
- * for the new fault and once for the fault that waited.
+ * While a fault waits for the stalled worker, a fault of another process gets the same CAM slot, as
+ * after a reset. Catches: the slot is acknowledged for both faults. Correct is only for the new
+ * fault.
  */
 static void fault_slot_reused(struct kunit *test)
 {
@@ -287,9 +288,8 @@ static void fault_slot_reused(struct kunit *test)
 }
 
 /*
- * All CAM slots have faults of the stalled process. Check that the queues of the process are
- * evicted before the slots are released, that the queues are put back on the hardware when the
- * process's worker continues, and that no slot is acknowledged twice.
+ * All CAM slots have faults of the stalled process. The driver must evict the queues of the process
+ * and acknowledge the slots, so that a fault of another process is served.
  */
 static void fault_cam_full(struct kunit *test)
 {
@@ -322,7 +322,9 @@ static void fault_cam_full(struct kunit *test)
 	fault_put(m, m->other.p.pasid, true, 3, 100);
 	fault_expect_ack(test, m, VGPU_RETRY_CAM_SLOTS + 1, 3);
 	fault_mock_end(test, m);
+	/* After the stalled worker has continued, the eviction is undone (pdd->evicted was 2). */
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 1);
+	/* No slot was acknowledged twice for one fault. */
 	KUNIT_EXPECT_EQ(test, fault_acks(m), VGPU_RETRY_CAM_SLOTS + 1);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_CAM_STALLS), 1);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test svm_range_remove() (svm/svm_range.c), which is called on munmap() and at the end of a
- * process. Catches: a range is removed from the tree, and loses its MMU notifier, while the GPU has
- * entries for the range's pages, so that the GPU accesses pages that the kernel reuses.
+ * Test svm_range_remove() (svm/svm_range.c). Catches: a range and its MMU notifier are removed
+ * while the GPU still has entries for the range's pages. Then the GPU can access pages that the
+ * kernel reuses.
  */
 #include <linux/interval_tree.h>
 #include <linux/io.h>
@@ -23,22 +23,24 @@
 
 /**
  * struct range_mock - a process with one range, mapped on one GPU
- * @p: process
- * @pdd: state of @p on the GPU
- * @node: GPU
- * @sn: SVM state of @node
- * @vm: address space of @p
- * @writes: register writes during svm_range_remove()
- * @late: number of @writes that came after the range was removed from the tree or from the list.
- *        The TLB flush must come before the removal, so the test expects 0
  */
 struct range_mock {
+	/** @p: process */
 	struct kfd_process p;
+	/** @pdd: state of @p on the GPU */
 	struct kfd_process_device pdd;
+	/** @node: GPU */
 	struct kfd_node node;
+	/** @sn: SVM state of @node */
 	struct svm_node sn;
+	/** @vm: address space of @p */
 	struct vm_mock *vm;
+	/** @writes: number of register writes during svm_range_remove() */
 	unsigned int writes;
+	/**
+	 * @late: number of @writes after the range was removed from the tree or from the list; must
+	 * be 0, because the TLB flush must come before the removal
+	 */
 	unsigned int late;
 };
 

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the eviction of a page of VRAM, or of its BO, while the page has another reference
- * (svm/migrate/svm_pagemap.c, svm_bo.c). Catches: the eviction never returns; the eviction
- * reports success; the page is freed in spite of the reference.
- *
- * Test CPU faults on a page that another fault is moving (svm/migrate/svm_migrate.c). While
- * svm_migrate_to_ram() waits for the other fault, it must not hold a reference to vmf->page, so
- * that the page can move. On return, it must hold a reference again, because do_swap_page() drops
- * one. Catches: the reference is held during the wait; the reference is missing on return;
- * vmf->page has changed.
- *
- * Test the owner and the location of pages in VRAM of several GPUs (svm/migrate/svm_hive.c). Two of
- * the GPUs are in the same hive, the others in another hive or in none. Catches: HMM returns a page
- * of a GPU in another hive; a page is looked up in the wrong VRAM.
+ * Tests of SVM pages in VRAM (svm/migrate/):
+ * - stuck_*(): eviction of a page, or of its BO, while the page is in use (svm_pagemap.c, svm_bo.c)
+ * - touch_*(): CPU faults on a page that another fault is moving (svm_migrate.c)
+ * - peer_*(): owner and location of pages in VRAM of several GPUs (svm_hive.c)
  */
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
@@ -55,9 +46,8 @@ static void stuck_fini(void *arg)
 }
 
 /*
- * Create a GPU with one page of VRAM in use. The page is locked. The page's BO has an additional
- * reference, so that the BO is not freed. The GPU is node @node of hive @hive. If @hive is 0, the
- * GPU is in no hive.
+ * Create a GPU as node @node of hive @hive (0: no hive). One page of the GPU's VRAM is in use and
+ * locked. An additional reference keeps the page's BO from being freed.
  */
 static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 					unsigned int node)
@@ -104,6 +94,11 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 	return stuck_mock_of(test, 0, 0);
 }
 
+/*
+ * Evict all pages. A single try must return 0. Repeated tries must return @want: -EBUSY while the
+ * page has a reference, otherwise 0. Catches: the tries never end; the page is freed in spite of
+ * the reference.
+ */
 static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
 {
 	struct svm_node *sn = &m->sn;
@@ -272,7 +267,8 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 
 /*
  * While one fault moves a page, later faults of the page wait. Check that the waiting faults drop
- * their page references, and get the references back when the first fault ends.
+ * their page references, so that the page can move. Check that each fault takes a reference again
+ * before the return, because do_swap_page() drops one.
  */
 static void touch_lends(struct kunit *test)
 {
@@ -301,8 +297,7 @@ static void touch_lends(struct kunit *test)
 
 /*
  * Two threads have dropped their page references, and wait until another fault has moved the page.
- * Kill the first thread, and check that it takes a reference again at once. Then call
- * svm_touch_end(), and check that it takes a reference for the second thread only.
+ * When killed, the first thread must take a reference again at once.
  */
 static void touch_killed(struct kunit *test)
 {
@@ -319,6 +314,7 @@ static void touch_killed(struct kunit *test)
 	send_sig(SIGKILL, t[0]->task, 1);
 	touch_expect(test, t[0], m->page, VM_FAULT_SIGBUS);
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 2);
+	/* svm_touch_end() must take a reference for the second thread only. */
 	svm_touch_end(&m->sb, &first);
 	touch_expect(test, t[1], m->page, 0);
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 3);
@@ -351,6 +347,10 @@ static void *peer_owner(const struct stuck_mock *m)
 	return svm_pgmap_owner(&m->node);
 }
 
+/*
+ * GPUs @a and @b are in the same hive, the other GPUs in another hive or in none. Catches: GPUs
+ * outside of the hive have the hive's owner, so that HMM returns a page of a GPU in another hive.
+ */
 static void peer_owners(struct kunit *test)
 {
 	struct stuck_mock *a = stuck_mock_of(test, 7, 0);
@@ -384,9 +384,9 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 }
 
 /*
- * Check the location (enum svm_place) of four pages, for accesses by node 3 (@high) and by node 1
- * (@low) of a hive. Three pages are in VRAM: one page of each node, and one page of a GPU without a
- * hive. The fourth page is in system memory.
+ * Check where pages are (enum svm_place) for accesses by node 3 (@high) and by node 1 (@low) of a
+ * hive. The pages are in VRAM of @high, @low and a GPU without a hive (@alone), and in system
+ * memory (@page).
  */
 static void peer_places(struct kunit *test)
 {

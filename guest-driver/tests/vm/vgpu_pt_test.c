@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Walk the page tables that vm/vgpu_pt.c writes, and compare the translations with the expected
- * ones. The walker pt_walk() uses the format in include/vgpu/pte.h and no code of vm/. Catches: an
- * entry is in the wrong place; an entry that points to a table has a wrong bit; a leaf covers too
- * many pages; a mapping is lost when a leaf is split; the pages of a fragment differ in flags, or
- * their memory is not contiguous; a TLB flush is missing; a step takes more than
- * VGPU_PT_STEP_WRITES writes.
+ * ones. The walker pt_walk() uses the format in include/vgpu/pte.h and no code of vm/.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
@@ -23,26 +19,28 @@
 
 /**
  * struct pt_mock - page tables in a part of VRAM, and their expected contents
- * @pt: page-table tree
- * @mem: memory of the tables
- * @n: number of tables that are allocated
- * @limit: number of tables that may be allocated
- * @locked: true between vgpu_pt_ops.lock() and vgpu_pt_ops.unlock()
- * @writes: number of calls of vgpu_pt_ops.write() in the current step (VGPU_PT_STEP_WRITES)
- * @most_writes: largest value of @writes since the last pt_do_write() or pt_do_clear() began
- * @first: first page of the window that is checked
- * @want: expected entry of each page of the window, or 0 if the entry is invalid. Instead of an
- *        address in VRAM, @want has the offset in VRAM (the address minus @pt.vram_base)
  */
 struct pt_mock {
+	/** @pt: page-table tree */
 	struct vgpu_pt pt;
+	/** @mem: memory of the tables */
 	__le64 (*mem)[VGPU_PT_ENTRIES];
+	/** @n: number of tables that are allocated */
 	unsigned int n;
+	/** @limit: number of tables that may be allocated */
 	unsigned int limit;
+	/** @locked: true between vgpu_pt_ops.lock() and vgpu_pt_ops.unlock() */
 	bool locked;
+	/** @writes: number of calls of vgpu_pt_ops.write() in this step (VGPU_PT_STEP_WRITES) */
 	unsigned int writes;
+	/** @most_writes: largest @writes since the last pt_do_write() or pt_do_clear() began */
 	unsigned int most_writes;
+	/** @first: first page of the window that is checked */
 	u64 first;
+	/**
+	 * @want: expected entry of each page of the window, or 0 if the entry is invalid. Instead
+	 * of an address in VRAM, @want has the offset in VRAM (the address minus @pt.vram_base)
+	 */
 	u64 want[WINDOW];
 };
 
@@ -286,7 +284,8 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 
 /*
  * Write and clear random parts of the window, without fragments (max_frag is 0), as SVM does.
- * pt_whole() tests mappings with fragments.
+ * Catches: an entry is in the wrong place; a leaf covers too many pages; a mapping is lost when a
+ * leaf is split.
  */
 static void pt_random(struct kunit *test, u64 first)
 {
@@ -396,12 +395,9 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * For each shift, map a leaf. Then map other memory at all pages of the leaf except the first and
- * the last, so that vgpu_pt_write() splits the leaf. The address of each of these pages and the
- * address of its memory differ by 2^shift pages (modulo 8 MiB). A fragment is aligned at both
- * addresses, so it has at most 2^shift pages. Catches: the second vgpu_pt_write() makes more than
- * VGPU_PT_STEP_WRITES writes (a job of SDMA packets would then lose entries); a fragment is not
- * aligned.
+ * For each shift, map a leaf, then map other memory at all pages of the leaf except the first and
+ * the last. Catches: this split of the leaf makes more than VGPU_PT_STEP_WRITES writes; a fragment
+ * is not aligned.
  */
 static void pt_misaligned(struct kunit *test)
 {
@@ -413,6 +409,10 @@ static void pt_misaligned(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, all);
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), 0);
 	for (shift = 0; shift <= VGPU_PT_SHIFT; shift++) {
+		/*
+		 * The addresses of page 1 and of its memory differ by 2^shift pages (modulo 8 MiB).
+		 * A fragment is aligned at both addresses, so a fragment has at most 2^shift pages.
+		 */
 		u64 memory = SZ_8M + ((1 + BIT_ULL(shift)) << VGPU_PAGE_SHIFT);
 
 		pt_do_write(test, m, 0, VGPU_PT_ENTRIES, SZ_16M, RO, VGPU_PT_SHIFT);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the order of the steps of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are
- * cleared before a fault may claim their addresses for an SVM range. Catches: entries are
- * cleared or written after the claim, so that the entries of the new SVM range are lost.
+ * Test the order of the steps of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c. Catches: entries are
+ * cleared or written when a fault may already claim their addresses for an SVM range, so that the
+ * entries of this range are lost.
  */
 #include <kunit/test-bug.h>
 
@@ -16,39 +16,41 @@ enum cut_by {
 
 /**
  * struct cut_case - pages that are unmapped from a mapping of VM_MOCK_BO_PAGES pages
- * @name: printed if the case fails
- * @by: function that unmaps the pages
- * @first: first page to unmap
- * @pages: number of pages to unmap
- * @prt: true for a PRT mapping, false for a mapping of BO 0
  */
 struct cut_case {
+	/** @name: printed if the case fails */
 	const char *name;
+	/** @by: function that unmaps the pages */
 	enum cut_by by;
+	/** @first: first page to unmap, counted from VM_MOCK_FIRST */
 	unsigned int first;
+	/** @pages: number of pages to unmap */
 	unsigned int pages;
+	/** @prt: true for a PRT mapping, false for a mapping of BO 0 */
 	bool prt;
 };
 
 /**
  * struct cut_watch - writes of page-table entries during an unmap
- * @first: first page that is unmapped
- * @last: last page that is unmapped
- * @writes: number of writes
- * @late: number of writes that come too late: when @first or @last has no mapping any more, so that
- *        a fault could already claim the page for an SVM range (cut_is_free())
  */
 struct cut_watch {
+	/** @first: first page that is unmapped */
 	u64 first;
+	/** @last: last page that is unmapped */
 	u64 last;
+	/** @writes: number of writes */
 	unsigned int writes;
+	/**
+	 * @late: number of writes that come too late: a fault could already create an SVM range at
+	 * @first or @last (cut_is_free())
+	 */
 	unsigned int late;
 };
 
 /*
- * Pages 87 to 598 of the window are a 2 MiB leaf. If CUT_CLEAR unmaps some, but not all of
- * these pages, the leaf is split. In a mapping of a BO, vbo_mend() then writes the entries of the
- * leaf's other pages again. (CUT_UNMAP_VA and CUT_UNMAP_ALL unmap the whole mapping.)
+ * Pages 87 to 598 of the window are a 2 MiB leaf. If only some of these pages are unmapped, the
+ * leaf is split. In a mapping of a BO, vbo_mend() writes the entries of the leaf's other pages
+ * again.
  */
 static const struct cut_case cuts[] = {
 	{ "head", CUT_CLEAR, 0, 100 },

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Run the packets of vm/vgpu_vm_job.c in an interpreter, and compare the result with the requested
- * entries. Catches: an entry is in the wrong place or has a wrong value; an entry is added to a
- * packet that is already complete; a job exceeds its buffer; a job has more bytes of packets per
- * entry than it needs.
+ * entries.
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
@@ -67,6 +65,7 @@ static void job_run(struct kunit *test, struct vgpu_vm_job *job, u64 *out)
 	vgpu_vm_job_reset(job);
 }
 
+/* Catches: an entry is in the wrong place or has a wrong value. */
 static void job_random(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 700);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Map, cut, move and clear BOs in an address space (vm/vgpu_vm_va.c and vgpu_vm_bo.c), and compare
- * the entries with a flat map of expected pages. Catches: a cut removes too many or too few pages;
- * the part of a mapping that remains after a cut has a wrong offset; entries still point to memory
- * that a BO has left; a fragment covers cleared pages; a flush is missing or redundant.
+ * the entries with a flat map of expected pages.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
@@ -19,6 +17,11 @@ static u32 vm_place(struct vm_mock *m)
 	return prandom_u32_state(&m->rnd) % 4 ? TTM_PL_TT : TTM_PL_SYSTEM;
 }
 
+/*
+ * Catches: a cut removes too many or too few pages; the part of a mapping that remains after a cut
+ * has a wrong offset; entries still point to memory that a BO has left; a fragment covers cleared
+ * pages.
+ */
 static void vm_random(struct kunit *test, bool sdma)
 {
 	struct vm_mock *m = vm_mock_new(test, sdma);
@@ -375,8 +378,7 @@ static DEFINE_SPINLOCK(mock_fence_lock);
 /*
  * Catches: the fence of vgpu_vm_last_update() signals before the moves of all mapped BOs have
  * completed; vgpu_vm_update_moved(), called with @idle = false, maps a BO before the move of this
- * BO has completed. (With @idle = false, jobs may run in the address space. Such a job could read
- * the BO's new memory before the move has filled this memory.)
+ * BO has completed.
  */
 static void vm_last_update(struct kunit *test)
 {
@@ -405,7 +407,10 @@ static void vm_last_update(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(last));
 	dma_fence_put(last);
 
-	/* @idle is false: jobs may run, so the update maps no BO whose move has not completed. */
+	/*
+	 * @idle is false: jobs may run. No BO may be mapped before its move has completed, because
+	 * a job could read the new memory before the move has filled this memory.
+	 */
 	vgpu_vm_update_moved(&m->vm.base, NULL, false);
 	for (i = 0; i < ARRAY_SIZE(moves); i++)
 		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST +

@@ -17,23 +17,23 @@ struct usage {
 
 /**
  * struct demo - one run
- * @gpu: the first GPU, on which all parts run
- * @xfer: size of the transfers in bytes, which depends on the size of VRAM
- * @failures: number of failed steps
- * @usage: rows of the memory usage table of part 2
- * @step_start: vg_now() at the start of the current step
- * @step_counters: counters of the device at the start of the current step
  */
 struct demo {
 	struct vg vg;
+	/** @gpu: the first GPU, on which all parts run */
 	struct vg_gpu *gpu;
 	struct vg_queue queue;
 	struct vg_mem_info mem;
+	/** @xfer: size of the transfers in bytes, which depends on the size of VRAM */
 	uint64_t xfer;
+	/** @failures: number of failed steps */
 	int failures;
+	/** @usage: rows of the memory usage table of part 2 */
 	struct usage usage[MAX_USAGE];
 	int n_usage;
+	/** @step_start: vg_now() at the start of the current step */
 	uint64_t step_start;
+	/** @step_counters: counters of the device at the start of the current step */
 	struct vg_counters step_counters;
 };
 
@@ -58,9 +58,9 @@ void report_close(struct demo *d);
 void report_usage(const struct demo *d);
 
 /*
- * Wait at most AT_REST_MS until the device's and the driver's counters agree. Then print the
- * counters as differences from @dev (device) and @drv (driver), which the caller read earlier.
- * Count a failure for each row in which device and driver differ or a counter is missing.
+ * Print by how much the device's counters exceed @dev, and the driver's counters @drv. First wait
+ * until these numbers agree, at most AT_REST_MS. Count a failure for each row in which the numbers
+ * differ or a counter is missing.
  */
 void report_agreement(struct demo *d, const struct vg_counters *dev,
 		      const struct vg_counters *drv);

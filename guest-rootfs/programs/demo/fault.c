@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parts 3 and 4: an SDMA engine uses memory from malloc. In part 3, XNACK is on. When the engine
- * raises retry faults, the driver maps the memory and, depending on the module parameter
- * svm_policy, migrates it to VRAM. In part 4, a prefetch migrates memory to VRAM, and CPU
- * faults migrate it back.
+ * Parts 3 and 4: an SDMA engine uses memory from malloc. In part 3, XNACK is on, and the driver
+ * maps the memory when the engine raises retry faults. In part 4, a prefetch migrates memory to
+ * VRAM, and CPU faults migrate it back.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Part 2: memory pressure. A child process fills BOs in VRAM and unmaps them; the parent then
- * allocates VRAM until none is left, so that the driver evicts the child's BOs to GTT. After the
- * parent has freed its BOs, the child maps its BOs again, and they return to VRAM.
+ * Part 2: memory pressure. The parent allocates VRAM until the driver has evicted the BOs of a
+ * child process to GTT. After the parent has freed this VRAM, the child maps its BOs again, and
+ * these BOs return to VRAM.
  */
 #include <errno.h>
 #include <stdio.h>

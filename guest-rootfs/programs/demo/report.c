@@ -221,12 +221,12 @@ void report_usage(const struct demo *d)
 }
 
 /**
- * struct agreement - a row that compares counters of the device and of the driver
+ * struct agreement - a row that compares counters: @device with @driver - @minus + @user
  * @what: text of the row
  * @device: name of a counter of the device
- * @driver: name of the driver's counter that is compared with @device
- * @minus: name of a second counter of the driver, subtracted from the value of @driver, or NULL
- * @user: offset in struct vg_tally of a count that is added to the value of @driver, or -1
+ * @driver: name of a counter of the driver
+ * @minus: name of another counter of the driver, or NULL
+ * @user: offset of a count in struct vg_tally, or -1
  */
 struct agreement {
 	const char *what, *device, *driver, *minus;
@@ -256,10 +256,8 @@ static uint64_t tally_of(const struct agreement *a)
 }
 
 /*
- * Compute the values of a row. *@device is the increase of the device's counter from @dev to
- * @dev_now. *@driver is the increase of the driver's counter from @drv to @drv_now. If the row has
- * a second counter (agreement.minus), the increase of that counter is subtracted from *@driver.
- * Return false if a counter is missing.
+ * Compute the two values of a row, which are increases of counters: *@device from @dev to @dev_now,
+ * *@driver from @drv to @drv_now. Return false if a counter is missing.
  */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,
@@ -281,9 +279,9 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Read the counters until the device's counters and the driver's counters agree in all rows of the
- * report, at most for AT_REST_MS. The counters may still change after the last step, because the
- * driver clears and unmaps freed memory in the background.
+ * Read the counters until device and driver agree in all rows, at most for AT_REST_MS. The counters
+ * may still change after the last step, because the driver clears and unmaps freed memory in the
+ * background.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,

@@ -25,22 +25,22 @@
 
 /**
  * struct vg_bo - a buffer of AMDKFD_IOC_ALLOC_MEMORY_OF_GPU
- * @vg: the open KFD that owns the BO
- * @gpu: GPU on which the BO was allocated
- * @va: address on CPU and GPU
- * @size: size in bytes, a multiple of the page size; 0 if the structure holds no BO
- * @handle: handle that KFD returned
- * @mmap_offset: offset of the BO for mmap() of the render node
- * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
- * @cpu: CPU mapping at @va, or NULL
- * @mapped: whether the BO is mapped on @gpu
  */
 struct vg_bo {
+	/** @vg: the open KFD that owns the BO */
 	struct vg *vg;
+	/** @gpu: GPU on which the BO was allocated */
 	struct vg_gpu *gpu;
+	/** @va: address of the BO on CPU and GPU */
+	/** @size: size in bytes, a multiple of the page size; 0 if the structure holds no BO */
+	/** @handle: handle of the BO that KFD returned */
+	/** @mmap_offset: offset of the BO for mmap() of the render node */
 	uint64_t va, size, handle, mmap_offset;
+	/** @flags: KFD_IOC_ALLOC_MEM_FLAGS_* */
 	uint32_t flags;
+	/** @cpu: CPU mapping at @va, or NULL */
 	void *cpu;
+	/** @mapped: whether the BO is mapped on @gpu */
 	bool mapped;
 };
 

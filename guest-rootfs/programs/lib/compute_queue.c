@@ -2,11 +2,6 @@
 /*
  * Create user-mode compute queues (PM4 and AQL), reserve space in their rings, and emit PM4
  * packets.
- *
- * A PM4 queue's write pointer counts dwords and never wraps. The CP stores the read pointer
- * modulo the ring size, so a full ring would look like an empty one. Therefore vg_cq_reserve()
- * always leaves one dword of the ring free. The read and write pointers of an AQL queue count
- * packets and never wrap.
  */
 #include <errno.h>
 #include <sched.h>
@@ -187,6 +182,10 @@ void vg_cq_submit(struct vg_cq *q)
 	*q->doorbell = q->aql ? q->wptr - 1 : q->wptr;
 }
 
+/*
+ * Return whether @n dwords (AQL: @n packets) are free in the ring. In a PM4 queue one more dword
+ * stays free: the CP stores rptr modulo the ring size, so a full ring would look empty.
+ */
 static bool has_room(const struct vg_cq *q, uint64_t n)
 {
 	uint64_t ring = q->ring.size / 4;

@@ -13,28 +13,28 @@
 
 /**
  * struct vg_cq - a user-mode compute queue
- * @vg: the open KFD that owns the queue
- * @gpu: GPU of the queue
- * @ring: GTT BO whose size is a power of two
- * @ptrs: GTT BO of one page, with rptr, wptr and the fence value at offsets VG_QUEUE_*
- * @eop: end-of-pipe buffer
- * @save: context save area; queues may share one, because the device saves no waves
- * @aql: true if the queue takes AQL packets, false if it takes PM4 packets
- * @id: queue ID of KFD
- * @doorbell_page: mapping that contains @doorbell, and that vg_queue_end() unmaps
- * @doorbell: 64-bit doorbell
- * @wptr: number of dwords (AQL: of packets) reserved so far, including those not yet submitted
- * @seq: last fence value emitted
  */
 struct vg_cq {
+	/** @vg: the open KFD that owns the queue */
 	struct vg *vg;
+	/** @gpu: GPU of the queue */
 	struct vg_gpu *gpu;
+	/** @ring: GTT BO; its size is a power of two */
+	/** @ptrs: GTT BO of one page: rptr, wptr and the fence value, at offsets VG_QUEUE_* */
+	/** @eop: end-of-pipe buffer */
+	/** @save: context save area; queues may share one, because the device saves no waves */
 	struct vg_bo ring, ptrs, eop, *save;
+	/** @aql: true if the queue takes AQL packets, false if it takes PM4 packets */
 	bool aql;
+	/** @id: queue ID of KFD */
 	uint32_t id;
+	/** @doorbell_page: mapping that contains @doorbell; vg_queue_end() unmaps it */
 	void *doorbell_page;
+	/** @doorbell: 64-bit doorbell */
 	volatile uint64_t *doorbell;
+	/** @wptr: number of dwords (AQL: packets) reserved so far, submitted or not; never wraps */
 	uint64_t wptr;
+	/** @seq: last fence value emitted */
 	uint32_t seq;
 };
 
@@ -67,9 +67,11 @@ void vg_cq_args(struct vg_cq *q, struct kfd_ioctl_create_queue_args *args);
 int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
 		 uint32_t percentage);
 /*
- * Reserve contiguous space in the ring. For PM4, the space is @dwords long. For AQL, @dwords is not
- * used and the space is one packet, zeroed except the first dword, which has the packet type
- * INVALID; the caller writes this dword last. Return NULL if the ring stays full for VG_TIMEOUT_MS.
+ * Reserve contiguous space in the ring. Return NULL if the ring stays full for VG_TIMEOUT_MS.
+ *
+ * PM4: the space is @dwords long.
+ * AQL: the space is one packet. The first dword has packet type INVALID, and the caller writes this
+ * dword last. All other dwords are 0.
  */
 uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */

@@ -38,20 +38,14 @@ static pid_t root_pid;
 static __thread struct {
 	uint64_t rng;
 	/*
-	 * ID of the point (delay.h) at which fork() or pthread_create() created this process or
-	 * thread. point_id() includes this ID in the IDs of all points that the process or thread
-	 * reaches. 0 in the process that the runner has forked for the case.
+	 * ID of the point (delay.h) at which this process or thread was created; 0 in the process
+	 * that the runner has forked for the case. point_id() starts each hash with this ID.
 	 */
 	uint64_t path;
 	/*
-	 * find_path() walks up the frames until it meets one of these two frames:
-	 *
-	 * - In the process that the runner has forked, both are the frame of the caller of the
-	 *   case's function.
-	 * - In a thread, both are the frame of the caller of run_thread().
-	 * - In a process that the case has forked, base is the frame of the caller of fork(). root
-	 *   is the root of the thread that called fork(). (After the caller of fork() has returned,
-	 *   the walk does not meet base any more, and ends at root.)
+	 * find_path() ends at the first of these frames. They differ only in a process that the
+	 * case has forked: there @base is the frame of fork()'s caller, and @root is inherited.
+	 * After this caller has returned, find_path() ends at @root.
 	 */
 	void **root, **base;
 } me;
@@ -191,11 +185,9 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call. Walk from @frame, the frame of the call's wrapper, up to the callers.
- * Stop at me.base or me.root, whichever comes first (see the definition of me). Store the return
- * addresses in @pc, those of inner frames first. If there are more than DELAY_FRAMES addresses,
- * store only those of the DELAY_FRAMES outermost frames. Return the number of stored addresses. If
- * code without frame pointers breaks the chain, store only the return address of the wrapper.
+ * Find the path to a call: the return addresses from @frame, the frame of the call's wrapper, up
+ * to me.base or me.root. Store the outermost ones, at most DELAY_FRAMES, in @pc, inner addresses
+ * first. Return the number of stored addresses.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {
@@ -209,6 +201,10 @@ static int find_path(void **frame, uintptr_t *pc)
 		ring[n++ % DELAY_FRAMES] = (uintptr_t)frame[1];
 		if (next == me.base || next == me.root)
 			break;
+		/*
+		 * Code without frame pointers has broken the chain of frames: store only the
+		 * return address of the wrapper.
+		 */
 		if (next <= frame || next > me.root || (uintptr_t)next % 8) {
 			pc[0] = (uintptr_t)innermost[1];
 			return 1;

@@ -49,16 +49,9 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Most wrappers call delay_before(), the wrapped call named @what, and delay_after(). Exceptions:
- *
- * - The wrappers of fork() and pthread_create() call delay_before() after the wrapped call, to make
- *   the creator late. The new process or thread calls delay_before(), too. None of them calls
- *   delay_after(). With random delays, the wrapper of fork() also calls delay_before() before the
- *   fork.
- * - The wrapper of _exit() does not call delay_after(), because _exit() does not return.
- *
- * delay_before() and delay_after() may sleep, and preserve errno. @frame is the frame address of
- * the wrapper, from which find_path() in delay.c finds the path to the call.
+ * Most wrappers call delay_before() and delay_after() around the wrapped call. The two functions
+ * may sleep, and preserve errno. @frame is the frame address of the wrapper. @what is the name of
+ * the call, or for example "child" directly after fork().
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
@@ -72,8 +65,7 @@ bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
  * Set the state (me in delay.c) of the calling process or thread, which is new. @o is the result of
- * delay_fork_origin() in the creator. @root and @base are the values for me.root and me.base. If
- * @root is NULL, me.root keeps its value: that of the creator if the caller is a new process.
+ * delay_fork_origin() in the creator. If @root is NULL, me.root keeps the creator's value.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

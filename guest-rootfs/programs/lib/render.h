@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vr: functions that use the render node over the raw uAPI (drm/amdgpu_drm.h): create BOs with
- * GPU addresses, create contexts, and submit jobs. Unless stated otherwise, a function returns
- * 0 or a negative errno and records no error text. Most tests hold a BO in a struct vr_bo; tests of
- * single ioctls use the vr_gem functions, which create, use or close a GEM handle.
+ * Functions that use the render node over the raw uAPI (drm/amdgpu_drm.h). Unless stated otherwise,
+ * a function returns 0 or -errno and does not change the text of vg_error().
  */
 #ifndef VR_H
 #define VR_H
@@ -87,22 +85,22 @@ void vr_ib_poll(struct vr_ib *ib, uint64_t va, uint32_t value);
 #define VR_MAX_CHUNKS	8
 
 /**
- * struct vr_cs - arguments of a submission; vr_cs_chunk() adds further chunks
- * @ctx: context
- * @ring: index of the SDMA ring
- * @ib: packets to execute, or NULL for a submission without an IB chunk
- * @handles: GEM handles for a BO_HANDLES chunk, or NULL for a submission without that chunk
- * @n_handles: number of @handles; vr_cs_submit() fails with -E2BIG if it is above 64
- * @bo_list: handle of a BO list, or 0
- * @chunk: chunks that vr_cs_chunk() added
- * @n_chunks: number of chunks in @chunk
+ * struct vr_cs - arguments of a submission
  */
 struct vr_cs {
+	/** @ctx: context */
+	/** @ring: index of the SDMA ring */
 	uint32_t ctx, ring;
+	/** @ib: packets to execute, or NULL for a submission without an IB chunk */
 	const struct vr_ib *ib;
+	/** @handles: GEM handles for a BO_HANDLES chunk, or NULL for a submission without one */
 	const uint32_t *handles;
+	/** @n_handles: number of @handles; vr_cs_submit() fails with -E2BIG if it is above 64 */
+	/** @bo_list: handle of a BO list, or 0 */
 	uint32_t n_handles, bo_list;
+	/** @chunk: further chunks, added by vr_cs_chunk() */
 	struct drm_amdgpu_cs_chunk chunk[VR_MAX_CHUNKS];
+	/** @n_chunks: number of chunks in @chunk */
 	unsigned int n_chunks;
 };
 /* Add a chunk of @bytes bytes at @data. @data must stay valid until the submission. */

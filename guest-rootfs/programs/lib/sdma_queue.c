@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Create user-mode SDMA queues, reserve space in their rings, submit packets and wait for
- * fences.
- *
- * The write pointer is a byte count that never wraps; the engine reads [rptr, wptr) modulo the
- * ring size. A packet never crosses the end of the ring: if it does not fit, one-dword NOPs
- * fill the ring to its end, as in ROCr.
+ * Create user-mode SDMA queues, reserve space in their rings, submit packets and wait for fences.
+ * The write pointer is a byte count that never wraps. The engine reads [rptr, wptr) modulo the
+ * ring size.
  */
 #include <errno.h>
 #include <sched.h>
@@ -190,6 +187,7 @@ uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords)
 		vg_fail(-E2BIG, "a packet of %u dwords", dwords);
 		return NULL;
 	}
+	/* As in ROCr: a packet never crosses the end of the ring. One-dword NOPs fill the end. */
 	if (pad) {
 		if (wait_space(q, pad))
 			return NULL;

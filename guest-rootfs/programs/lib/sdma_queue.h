@@ -13,25 +13,24 @@
 
 /**
  * struct vg_queue - a user-mode SDMA queue
- * @vg: the open KFD that owns the queue
- * @gpu: GPU of the queue
- * @ring: GTT BO whose size is a power of two
- * @ptrs: GTT BO of one page, with rptr, wptr, the fence value and timestamps at offsets
- * VG_QUEUE_*
- * @id: queue ID of KFD
- * @doorbell_page: mapping that contains @doorbell, and that vg_queue_end() unmaps
- * @doorbell: 64-bit doorbell
- * @wptr: number of bytes reserved so far, including those not yet submitted
- * @seq: last fence value emitted
  */
 struct vg_queue {
+	/** @vg: the open KFD that owns the queue */
 	struct vg *vg;
+	/** @gpu: GPU of the queue */
 	struct vg_gpu *gpu;
+	/** @ring: GTT BO; its size is a power of two */
+	/** @ptrs: GTT BO of one page: rptr, wptr, fence value, timestamps, at offsets VG_QUEUE_* */
 	struct vg_bo ring, ptrs;
+	/** @id: queue ID of KFD */
 	uint32_t id;
+	/** @doorbell_page: mapping that contains @doorbell; vg_queue_end() unmaps it */
 	void *doorbell_page;
+	/** @doorbell: 64-bit doorbell */
 	volatile uint64_t *doorbell;
+	/** @wptr: number of bytes reserved so far, submitted or not */
 	uint64_t wptr;
+	/** @seq: last fence value emitted */
 	uint32_t seq;
 };
 
@@ -58,21 +57,17 @@ int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
- * The next two functions are for queues of any type.
- *
- * vg_doorbell_map() maps the doorbell at @offset, a value that CREATE_QUEUE returned. The function
- * stores the start of the mapping in *@page and returns the address of the doorbell, or NULL on an
- * error.
- *
- * vg_queue_end() destroys queue @id and unmaps @page.
+ * For a queue of any type: map the doorbell at @offset, a value that CREATE_QUEUE returned. Store
+ * the start of the mapping in *@page. Return the address of the doorbell, or NULL on an error.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
+/* For a queue of any type: destroy queue @id and, unless @page is NULL, unmap @page. */
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);
 
 /*
- * Reserve contiguous space for a packet of @dwords and advance wptr. If the packet does not fit
- * before the end of the ring, NOPs fill the rest of the ring. If the ring is full, submit and wait.
- * Return NULL after VG_TIMEOUT_MS or if the packet is larger than the ring.
+ * Reserve contiguous space for a packet of @dwords and advance wptr. If the ring is full, submit
+ * and wait. Return NULL if the wait exceeds VG_TIMEOUT_MS, or if the packet is larger than the
+ * ring.
  */
 uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */

@@ -206,10 +206,9 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	       vg_now() < until)
 		vg_sleep_us(1000);
 	/*
-	 * Use the path of the dump's device, not the link in /sys/class/devcoredump. The kernel
-	 * removes the link before the device, and drops new dumps as long as it finds the device of
-	 * the old dump. So a new dump is possible when the device's path has disappeared, but not
-	 * yet when the link has disappeared.
+	 * Wait below until the path of the dump's device has disappeared, not only the link in
+	 * /sys/class/devcoredump. The kernel removes the link first, and drops new dumps until the
+	 * device is removed, too.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

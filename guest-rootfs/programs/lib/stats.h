@@ -57,12 +57,9 @@ int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
- * Store in *@open the number of retry faults that the driver has taken from the interrupt ring and
- * not acknowledged yet: the counter faults_retry minus the counter cam_acks. The number goes back
- * to 0 when all these faults have been acknowledged. After a ring overflow or a GART recovery the
- * number can become negative, because the driver then also acknowledges CAM slots for which
- * faults_retry has not counted a fault. Return 0, -ENOENT if there are no such counters, or another
- * -errno.
+ * Store in *@open how many retry faults are not acknowledged yet (faults_retry - cam_acks). *@open
+ * can be negative: after a ring overflow or a GART recovery, the driver acknowledges uncounted
+ * faults. Return 0 or -errno (-ENOENT: no such counters).
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
@@ -80,10 +77,9 @@ int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /*
- * Wait at most @timeout_ms for a devcoredump, read it and request its removal. A worker of the
- * kernel removes the dump later, and until then the kernel drops further dumps of the device. So
- * the function waits for the removal. Return 0, with an empty @text if no dump appeared, or
- * -ETIMEDOUT if the kernel did not remove the dump.
+ * Wait at most @timeout_ms for a devcoredump, and read it into @text (empty if no dump appeared).
+ * Then remove the dump, because the kernel drops new dumps until the removal. Return 0, or
+ * -ETIMEDOUT if the dump was not removed.
  */
 int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
 

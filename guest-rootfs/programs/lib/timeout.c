@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Clock, sleep, and time limits that grow with the slowness of the machine. VGPU_TEST_SCALE, 1 to
- * 4, is the slowness of the host relative to the reference machine, measured at the start of a run
- * of the suites. vg_scale_again() measures the slowness again, in the guest.
- */
+/* Clock, sleep, and time limits. timeout.h describes the functions. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,10 +20,9 @@ int vg_timeout_ms(void);
 /* Return the time in ns at which a wait that begins now must end: vg_now() plus VG_TIMEOUT_MS. */
 uint64_t vg_deadline(void);
 /*
- * Measure the slowness of the machine again (this takes 0.3 s on the reference machine). If the new
- * value is above VGPU_TEST_SCALE, set VGPU_TEST_SCALE to the new value, but to 4 at most. The new
- * limits apply to this process and the children that it forks later. Return true if the limits have
- * grown. Return false if the limits have not grown, or if VGPU_TEST_SCALE is not set.
+ * Measure the slowness of the machine again, for about 0.3 s. If the result is above
+ * VGPU_TEST_SCALE, set VGPU_TEST_SCALE to the result (at most 4), for this process and children
+ * forked later. Return true if the limits have grown. Without VGPU_TEST_SCALE, return false.
  */
 bool vg_scale_again(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Jobs of the render node that occupy the kernel's SDMA rings until the test releases the jobs.
- * Commands that the driver queues later on these rings wait for the jobs. If the jobs use user
- * pages, an invalidation of these pages also waits for the jobs.
+ * Jobs of the render node that occupy the kernel's SDMA rings until hold_let_go(). Until then,
+ * later commands of the driver on these rings wait. An invalidation of user pages that the jobs use
+ * also waits.
  */
 #ifndef HOLD_H
 #define HOLD_H
@@ -17,31 +17,33 @@
 enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };
 
 /**
- * struct hold - jobs, one on each engine, that poll a word of memory
- * @fd: open file of the render node, which only this structure uses
- * @ib: packets of all jobs
- * @flag: BO with the polled word, followed by one word for each job, which the job sets to 1
- * when it starts
- * @jobs: number of jobs
- * @handles: GEM handles of the BOs that each job uses
- * @n_handles: number of @handles
+ * struct hold - jobs that occupy the SDMA engines by polling a word of memory
  */
 struct hold {
+	/** @fd: open file of the render node, for these jobs alone */
 	int fd;
+	/** @ib: packets of all jobs */
 	struct vr_ib ib;
+	/**
+	 * @flag: BO with the polled word, then one word for each job. A job sets its own word to 1
+	 * when the job starts.
+	 */
 	struct vr_bo flag;
+	/** @jobs: number of jobs */
 	unsigned int jobs;
+	/** @handles: GEM handles of the BOs that each job uses */
 	uint32_t handles[3];
+	/** @n_handles: number of @handles */
 	unsigned int n_handles;
 };
 
 /*
- * The two steps of hold_engines(). hold_open() creates the BOs of @h. For this, the driver may need
- * to run copies on the engines, so open every hold before jobs occupy the engines. hold_add_job()
- * submits one job and does not wait for its start.
+ * First step of hold_engines(), with the same parameters: create the BOs of @h. For this, the
+ * driver may need to run copies on the engines, so open every hold before jobs occupy the engines.
  */
 void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
 	       uint64_t bytes);
+/* Second step of hold_engines(): submit one job, and do not wait for the start of the job. */
 void hold_add_job(struct hold *h);
 /*
  * Occupy all engines: when the function returns, a job runs on each engine. The jobs use

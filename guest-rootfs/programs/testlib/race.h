@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Race two calls against each other. The second call runs in a real-time thread on the CPU of the
- * first call. Before the second call, the thread sleeps for a random time. At the end of this
- * sleep, the thread preempts the first call if the kernel is preemptible at this point (the debug
- * kernel is). race_apart() moves the thread to another CPU.
+ * Race two calls. A real-time thread makes the second call after a random time. By default, the
+ * thread runs on the CPU of the first call, and preempts that call if the kernel is preemptible
+ * there (the debug kernel is).
  */
 #ifndef RACE_H
 #define RACE_H
@@ -66,10 +65,9 @@ pid_t race_child(void);
 /* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);
 /*
- * Repeat @rounds times: run @round() in a child and kill the child at a random time. The child may
- * end before the kill. The first child is not killed, because its duration is the upper limit of
- * the random times. After each repetition, the memory in use must return to its value before the
- * first repetition.
+ * Run @round() in a child @rounds times, and kill each child except the first at a random time. A
+ * child may end before the kill. After each child, the memory in use must return to its value at
+ * the start.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
 /* A function that a child of race_unbind() calls. Returns 0 or -errno. */
@@ -88,9 +86,9 @@ struct race_calls {
 };
 
 /*
- * Seed the random numbers. Then repeat @rounds times: a child runs up to three calls, then one call
- * during which the GPU is unbound, then up to eight further calls; afterwards the parent binds the
- * GPU again. Errors of the calls are ignored. The case ends if an unbind fails.
+ * Seed the random numbers, then repeat @rounds times: a child runs random calls and unbinds the GPU
+ * during one of them, then the parent binds the GPU. Errors of the calls are ignored. The case ends
+ * if an unbind fails.
  */
 void race_unbind(const struct race_calls *calls, int rounds);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The FUSE server of slow-file.h. The server handles the requests that one regular file needs. The
- * file system consists of this file alone: the root of the file system is the file, not a
+ * The FUSE server of slow-file.h. The root of the file system is the served file itself, not a
  * directory. So the file system is mounted over a file, too.
  */
 #include <fcntl.h>

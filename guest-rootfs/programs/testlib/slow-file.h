@@ -11,24 +11,23 @@
 
 /**
  * struct slow_file - the server's state of the file
- * @dev: open file of /dev/fuse
- * @size: size of the file in bytes, a multiple of the page size
- * @seed: the file contains the pattern of vg_pattern_fill() with this seed
- * @unique: FUSE's number of the pending read request, or 0 if no read is pending
- * @offset: offset in the file of the pending read, in bytes
- * @bytes: length of the pending read, in bytes
  */
 struct slow_file {
+	/** @dev: open file of /dev/fuse */
 	int dev;
+	/** @size: size of the file in bytes, a multiple of the page size */
+	/** @seed: the file contains the pattern of vg_pattern_fill() with this seed */
 	uint64_t size, seed;
+	/** @unique: FUSE's number of the pending read request, or 0 if no read is pending */
+	/** @offset: offset of the pending read in the file, in bytes */
 	uint64_t unique, offset;
+	/** @bytes: length of the pending read, in bytes */
 	uint32_t bytes;
 };
 
 /*
- * Make the file and become its server. The file system is mounted in a new mount namespace, so only
- * the calling process and children forked later see the file. The mount ends when the last of these
- * processes ends. Call this function only once in a case.
+ * Make the file and become its FUSE server. The file is mounted in a new mount namespace, so only
+ * the calling process and children forked later see it. Call slow_file_make() only once in a case.
  */
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed);
 /*

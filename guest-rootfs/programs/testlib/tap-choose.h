@@ -6,9 +6,12 @@
 #include "tap.h"
 
 /*
- * Return true if case @c is to run. A case runs if @only selects its name and VGPU_TEST_LEAVE_OUT
- * does not contain the name. If @only begins with "=", it selects the name that equals the rest of
- * @only. Otherwise it selects all names that contain @only; "" selects all names.
+ * Return true if @only selects the name of @c and VGPU_TEST_LEAVE_OUT does not contain the name.
+ * @only is one of:
+ *
+ *   ""      select all names
+ *   "=xyz"  select the name "xyz"
+ *   "xyz"   select all names that contain "xyz"
  */
 bool tap_chosen(const struct tap_case *c, const char *only);
 /* Return true if @only selects the name of a case, even if VGPU_TEST_LEAVE_OUT contains the name. */

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Run a case once. If VGPU_TEST_DELAY_POINT is "each" and the case has passed, run the case again
- * for each of its delay points (delay.h), with a delay at that point. A case in which no process
- * synchronises with another process, a thread or a timer (delay_has_peers()) is run only once.
- */
+/* Run a case, and repeat it with delays. tap-delay.h describes the functions. */
 #include <stdio.h>
 #include <stdlib.h>
 

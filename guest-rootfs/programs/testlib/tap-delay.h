@@ -18,12 +18,9 @@ bool tap_delay_each(void);
 /* Print the TAP version and, unless VGPU_TEST_DELAY_POINT is "each", the plan of @planned cases. */
 void tap_delay_start(int planned);
 /*
- * Run the case @c by @run(@c) and print the result. @run returns 0 if the case passed, 1 if it
- * failed, EXIT_SKIP if it was skipped.
- *
- * If VGPU_TEST_DELAY_POINT is "each", the first run has no delay. If this run has passed, and
- * delay_has_peers() is true, the case then runs again for each of its delay points (delay.h), with
- * a delay at this point. A result is printed for each point.
+ * Run the case @c by @run(@c), and print the result. @run returns 0 (passed), 1 (failed) or
+ * EXIT_SKIP. If tap_delay_each(), a case that has passed and has peers (delay_has_peers()) then
+ * runs again for each of its delay points, with one result for each.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));

@@ -21,13 +21,14 @@
 
 /*
  * Time limit of a case in ms. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the
- * case fails first, with its own message. In the short form (tap_short()), CASE_LIMIT_MS is
- * VGPU_TEST_SCALE * 45 s, and KILL_LIMIT_MS is VGPU_TEST_SCALE * 10 s. With the largest
- * VGPU_TEST_SCALE, 4, their sum is 220 s. So a hang is reported within 4 minutes, as guest_tests.py
- * states.
+ * case fails first, with its own message.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
-/* Time limit in ms for the end of a killed process. */
+/*
+ * Time limit in ms for the end of a killed process. In the short form, CASE_LIMIT_MS and
+ * KILL_LIMIT_MS are 45 s and 10 s, times VGPU_TEST_SCALE (at most 4). So a hang is reported within
+ * 4 minutes, as guest_tests.py states.
+ */
 #define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)
 #define ROUND_LIMIT_MS	30000
 /*
@@ -184,9 +185,9 @@ static unsigned int child_limit_ms(void)
 }
 
 /*
- * Wait for @pid, at most @limit_ms() ms. When the limit has passed, measure the speed of the
- * machine again. If the machine has become slower, @limit_ms() now returns a longer limit, and the
- * wait continues. Otherwise kill @pid. Return the wait status, or -1 if the process was killed.
+ * Wait for @pid. After @limit_ms() ms, call vg_scale_again(), which can raise the limit. If the
+ * new limit has passed, too, kill @pid. Return the wait status, or -1 if @pid was killed or
+ * waitpid() failed.
  */
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {

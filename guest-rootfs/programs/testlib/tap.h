@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Run guest tests and report the results in TAP. Each case runs in its own process with a time
- * limit, so that a crash or a hang is one "not ok". So KFD also creates and tears down a
- * struct kfd_process for each case. After the teardown, the GPUs must have no more memory in use
- * than before the case.
+ * limit, so that a crash or a hang fails only this case. A case that leaves GPU memory in use also
+ * fails.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -33,10 +32,12 @@ struct tap_case {
  */
 const struct tap_case *tap_this(void);
 /*
- * Run all cases, or those whose name contains argv[1], except those that VGPU_TEST_LEAVE_OUT
- * names (one full name a line). Return the exit status: 0, also if all matching cases are left out
- * (the plan is then "1..0"); 1 if a case failed; 2 if no case matches or VGPU_TEST_LEAVE_OUT has an
- * unknown name.
+ * Run all cases, or those that argv[1] selects (tap_chosen()). VGPU_TEST_LEAVE_OUT lists cases to
+ * leave out, one full name a line. Return the exit status:
+ *
+ *   0  no case failed, or all selected cases are left out
+ *   1  a case failed
+ *   2  no case is selected, or VGPU_TEST_LEAVE_OUT has an unknown name
  */
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv);
 
@@ -83,9 +84,11 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 bool tap_short(void);
 /*
- * Condition of a loop, which normally runs @rounds times. In the short form, the loop runs a
- * quarter of @rounds times, but at least twice, or once if @rounds is 1. In the long form, the loop
- * runs @rounds times, and then goes on until VGPU_TEST_SECONDS seconds have passed.
+ * Return true if a loop must execute round number @round, counted from 0. The number of rounds is:
+ *
+ *   normally           @rounds
+ *   short form         @rounds / 4, but at least 2, or 1 if @rounds is 1
+ *   VGPU_TEST_SECONDS  @rounds, and further rounds until this number of seconds has passed
  */
 bool tap_goes_on(int round, int rounds);
 /*
@@ -162,22 +165,22 @@ void tap_evict_some(const struct vg_gpu *gpu, const char *what);
  */
 #define TAP_SWAP "/dev/vda"
 void tap_swap_on(void);
-/*
- * Functions for the render node. @fd is an open file of the node. A failure ends the case.
- *
- * tap_open_render() opens the node of @gpu again; the new file has its own GEM handles.
- * tap_gem_create() returns the handle of a new BO, tap_gem_mmap() a CPU mapping of a BO.
- */
+/* Open the render node of @gpu again: a file with its own GEM handles. A failure ends the case. */
 int tap_open_render(const struct vg_gpu *gpu);
+/*
+ * tap_gem_create() returns the handle of a new BO, and tap_gem_mmap() a CPU mapping of a BO. @fd is
+ * an open file of the render node. A failure ends the case.
+ */
 uint32_t tap_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags);
 void tap_gem_close(int fd, uint32_t handle);
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
-/*
- * tap_fault_event() creates an event for memory faults and returns its ID. tap_await_fault() waits
- * for this event and returns the event's data. Before the driver signals the event, it stops the
- * queues of the process on the GPU of the fault. The case fails if the event is not signalled.
- */
+/* Create an event for memory faults and return the event's ID. A failure ends the case. */
 uint32_t tap_fault_event(struct vg *vg);
+/*
+ * Wait for an event of tap_fault_event() and return the event's data. Before the driver signals the
+ * event, it stops the queues of the process on the GPU of the fault. The case fails after
+ * VG_TIMEOUT_MS.
+ */
 struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
 						     uint32_t event);
 

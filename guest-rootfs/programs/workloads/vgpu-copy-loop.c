@@ -2,10 +2,6 @@
 /*
  * vgpu-copy-loop: keeps an engine busy until standard input ends, and checks every byte. The
  * program is for tests that disturb a guest from outside: migration, savevm, injected faults.
- *
- * A round copies a pattern, which depends on the round, from GTT to VRAM, between two buffers
- * in VRAM and back to GTT, 1 GiB in total. The round then copies 2 MiB of anonymous memory,
- * which raises retry faults. The program prints "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,6 +37,10 @@ static int open_all(struct loop *l)
 	return ret;
 }
 
+/*
+ * Copy a pattern, which depends on @round, from GTT to VRAM, between two buffers in VRAM and back
+ * to GTT. The copies transfer 1 GiB in total.
+ */
 static int through_vram(struct loop *l, uint64_t round)
 {
 	int i, ret;
@@ -59,6 +59,7 @@ static int through_vram(struct loop *l, uint64_t round)
 	return ret ? ret : vg_pattern_check(l->out.cpu, CHUNK, round, 0);
 }
 
+/* Copy anonymous memory, which raises retry faults. */
 static int through_faults(struct loop *l, uint64_t round)
 {
 	void *src = vg_map_anon(FAULTED), *dst = vg_map_anon(FAULTED);

@@ -1,33 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest program of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). The
- * program fills 500 BOs in GTT with patterns. The host injects a failure and sends a command,
- * one line on stdin. The program executes the command and prints the result, one line of names
- * and values. Commands:
- *
- *	copy	Copy all BOs on a user queue. Meanwhile, migrate SVM memory to VRAM and
- *		back. The kernel's ring copies the migrated pages through the GART. Check
- *		every byte.
- *	reset	As "copy", but reset the device between the two migrations.
- *	flush	Unmap a BO from the GPU and map it again, then do "copy". The host makes a
- *		hub not acknowledge the TLB flush of the unmap.
- *	broken	Only migrate the SVM memory, by the kernel's ring. The host makes the engine of this
- *		ring hang, and again after each recovery, until the driver gives up the engines.
- *		Then the CPU copies instead.
- *	hang	A child's queue makes an engine hang. The user queue of "copy" is on the same
- *		engine. The driver must stop the child's queue, and all other work must
- *		continue.
- *	dump	Check the devcoredump of the last failure.
- *	lost	A child has BOs in VRAM and in GTT, and resets the device. The driver must
- *		report exactly those BOs as lost whose contents have changed.
- *	moves	As "lost", but reset the device while BOs are being evicted.
- *	poison	An SDMA queue of a child reads poison in VRAM to copy it. The queue must not
- *		write to the destination. The child must get a memory event, an event for a
- *		hardware exception, and SIGBUS. The child can then use a new queue.
- *	cp	As "poison", but with a compute queue.
- *
- * The loss of VRAM stops the queue that "copy" uses, so the host sends "lost" and "moves"
- * last.
+ * The guest program of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). The host
+ * injects failures and sends commands, one line each, on stdin. For each command, the program
+ * prints one line of names and values.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -125,8 +100,8 @@ static void reply(const char *copy, int good, int of)
 }
 
 /*
- * Let the kernel's ring migrate the SVM memory to VRAM and back. If @reset, reset the device
- * between the two migrations.
+ * Let the kernel's ring migrate the SVM memory to VRAM and back. The ring copies through the GART.
+ * If @reset, reset the device between the two migrations.
  */
 static int migrate(bool reset)
 {
@@ -143,6 +118,10 @@ static int migrate(bool reset)
 	return ret;
 }
 
+/*
+ * Command "broken": call migrate(). The host makes the engine of the kernel's ring hang, and again
+ * after each recovery, until the driver gives up the engines. Then the CPU copies instead.
+ */
 static void do_broken(void)
 {
 	int ret = migrate(false);
@@ -170,6 +149,7 @@ static int copy_all(bool reset)
 	return ret;
 }
 
+/* Command "copy", or "reset" if @reset: call copy_all(), and check every byte. */
 static void do_copy(bool reset)
 {
 	int ret = copy_all(reset);
@@ -178,9 +158,8 @@ static void do_copy(bool reset)
 }
 
 /*
- * Unmap the BO "stage", which is the destination of copy_all(), and map the BO again. For this, the
- * driver clears the BO's page-table entries, flushes the TLB, and writes the entries again. Then
- * call copy_all().
+ * Command "flush": unmap the BO "stage", which is the destination of copy_all(), and map the BO
+ * again. Then call copy_all(). The host makes a hub not acknowledge the TLB flush of the unmap.
  */
 static void do_flush(void)
 {
@@ -247,9 +226,9 @@ static bool is_bus_error(const volatile char *p)
 }
 
 /*
- * Runs in a child process: reset the device, which loses VRAM. Return the number of BOs that have
- * the expected state, or a negative number on an error. The driver must report each BO in VRAM as
- * lost, and no BO in GTT, and the contents must agree with these reports.
+ * Runs in a child process: reset the device, which loses VRAM. Return the number of correct BOs
+ * (in VRAM: lost and reported as lost; in GTT: intact and not reported), or a negative number on an
+ * error.
  */
 static int lose_vram(int to, int from)
 {
@@ -325,9 +304,9 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * Runs in a child process: fill VRAM, then reset the device while BOs are being evicted from VRAM.
- * BOs whose eviction is complete keep their contents. Return the number of BOs for which the
- * driver's report (lost or not) agrees with the contents, or -1 on an error.
+ * Runs in a child process: reset the device while BOs are being evicted from VRAM. Return the
+ * number of BOs for which the driver's report (lost or not) agrees with the contents, or a negative
+ * number on an error.
  */
 static int lose_moving(int to, int from)
 {
@@ -428,6 +407,10 @@ static int child_end(struct child *c)
 	return status ? -1 : n;
 }
 
+/*
+ * Command "lost", see lose_vram(). The loss of VRAM also stops the queue of copy_all(), so the host
+ * sends "lost" and "moves" after all other commands.
+ */
 static void do_lost(void)
 {
 	struct child c;
@@ -512,9 +495,9 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 }
 
 /*
- * Runs in a child process: let a queue read poison, check the driver's reports, and check that a
- * new queue works. Return the time in us from the creation of the queue that reads the poison to
- * the last report, or a negative number on an error.
+ * Runs in a child process: let a queue read poison, check the driver's reports, and check a new
+ * queue. Return the time in us from the creation of the reading queue to the last report, or a
+ * negative number on an error.
  */
 static int poisoned(bool cp)
 {
@@ -568,6 +551,10 @@ static int poisoned_cp(int to, int from)
 	return poisoned(true);
 }
 
+/*
+ * Command "poison" (SDMA queue) or "cp" (compute queue): let a child read poison in VRAM, which the
+ * host injects. Then check that copy_all() still works.
+ */
 static void do_poison(int (*fn)(int to, int from))
 {
 	struct child c;
@@ -579,6 +566,7 @@ static void do_poison(int (*fn)(int to, int from))
 		 us < 0 ? 0 : us);
 }
 
+/* Command "moves", see lose_moving(). */
 static void do_moves(void)
 {
 	struct child c;
@@ -618,6 +606,10 @@ static int guilty(int to, int from)
 	return vg_queue_finish(&mine[0], VG_TIMEOUT_MS) ? -1 : BOS;
 }
 
+/*
+ * Command "hang": a queue of a child hangs the engine that the queue of copy_all() also uses. The
+ * driver must stop the child's queue, and all other work must continue.
+ */
 static void do_hang(void)
 {
 	uint64_t stopped = counter("queues_stopped"), until;
@@ -642,7 +634,8 @@ static void do_hang(void)
 }
 
 /*
- * Check that the dump of the last failure has all sections. vg_dump_take() also removes the dump.
+ * Command "dump": check that the devcoredump of the last failure has all sections. vg_dump_take()
+ * also removes the dump.
  */
 static void do_dump(void)
 {

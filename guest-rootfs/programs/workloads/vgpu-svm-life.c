@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-life MARKER: create, use and remove two SVM ranges, A and B. Before most steps, the
- * program writes "vgpu life STEP" to the file MARKER (ftrace's trace_marker), so that an ftrace
- * recording shows the steps between the driver's events. `./vgpu pictures` draws the recording
- * (tools/vgpu_tools/trace/life.py).
- *
- * A queue copies both ranges to a buffer, so that the ranges migrate to VRAM and get GPU page-table
- * entries. The program checks every byte of the copies. It unmaps B, and exits while A is still
- * mapped.
+ * vgpu-svm-life MARKER: create, use and remove two SVM ranges, A and B. The program marks its steps
+ * in an ftrace recording, for the pictures of tools/vgpu_tools/trace/life.py.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +20,10 @@ struct life {
 	int marker;
 };
 
+/*
+ * Write "vgpu life @what" to the file MARKER, which is ftrace's trace_marker. Return 0 or a
+ * negative errno.
+ */
 static int step(const struct life *l, const char *what)
 {
 	char line[64];
@@ -62,6 +60,10 @@ static char *create(struct life *l, uint64_t seed, const char *what)
 	return p;
 }
 
+/*
+ * Copy the range at @p to a buffer, so that the range migrates to VRAM and gets GPU page-table
+ * entries. Check every byte of the copy.
+ */
 static int copy(struct life *l, const char *p, uint64_t seed)
 {
 	int ret = vg_copy(&l->q, l->out.cpu, p, SIZE);
@@ -92,7 +94,8 @@ static int live(struct life *l)
 		return ret;
 	vg_unmap_anon(l->b, SIZE);
 	/*
-	 * Give the driver's deferred_list_work time to remove the range of B before the exit.
+	 * Give the driver's deferred_list_work time to remove the range of B before the exit. A is
+	 * still mapped at the exit.
 	 */
 	vg_sleep_us(5000);
 	return step(l, "exits");

@@ -1,24 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-loop: let queues access shared memory whose pages fault one by one, until standard input
- * ends, and check every byte. The program is for tests that disturb faults and invalidations from
- * outside. The argument selects what a round does.
- *
- * copy: The CPU writes a pattern, and frees the pages of the destination. Two queues then copy the
- * pattern in pieces of 1500 bytes, so that most pieces do not end at a page boundary. The pieces go
- * to the two queues in turn. The CPU compares the copy with the pattern.
- *
- * exchange: A queue reads two pages, so that the TLB gets the translations of both. The two pages
- * exchange their addresses, and the queue reads both pages again. No GPU writes to these pages, so
- * that a stale translation causes a wrong byte and does no other harm.
- *
- * truncate: Two queues read the pages of a file, each queue every second page. When all retry
- * faults of the queues are acknowledged, the file is truncated, and the host injects a spurious
- * fault. The driver must not stop the process's queues because of this fault.
- *
- * First, the program prints address and size of memory in which the host can inject faults: with
- * "truncate" the mapping of the file, with "copy" the destination. (With "exchange", ignore this
- * line.) Then the program prints "round N" after each round.
+ * vgpu-svm-loop copy|exchange|truncate: let queues access shared memory whose pages fault one by
+ * one, until standard input ends, and check every byte. Tests disturb the faults and invalidations
+ * from outside.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -105,6 +89,10 @@ static int copy_by_all(struct loop *l, const void *dst, const void *src,
 	return ret;
 }
 
+/*
+ * Copy a pattern to pages that were freed, and compare the copy with the pattern. Most pieces of
+ * PIECE bytes do not end at a page boundary.
+ */
 static int copy(void *arg, uint64_t round)
 {
 	struct loop *l = arg;
@@ -143,10 +131,9 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * Truncate the file while no fault of copy_by_all() is pending. After a truncation, the driver only
- * acknowledges the first fault that it cannot repair. It denies such faults that the device raises
- * later (docs/faults.md). The fault that the host injects must be the first one. A pending fault of
- * copy_by_all() might be first instead.
+ * Copy from the pages of a file, and then truncate the file. The host injects a spurious fault in
+ * the mapping of the truncated file. The driver must not stop the process's queues because of this
+ * fault.
  */
 static int cut_file(void *arg, uint64_t round)
 {
@@ -157,6 +144,11 @@ static int cut_file(void *arg, uint64_t round)
 		return vg_fail(-errno, "ftruncate");
 	vg_pattern_fill(l->file, SIZE, round, 0);
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
+	/*
+	 * After a truncation, the driver only acknowledges the first fault that it cannot repair,
+	 * and denies later ones (docs/faults.md). The injected fault must be the first, so no fault
+	 * of copy_by_all() may be pending.
+	 */
 	if (!ret)
 		ret = await_acks(l);
 	if (ftruncate(l->fd, 0))
@@ -185,6 +177,11 @@ static int move_page(struct loop *l, int from, int to)
 	return p == MAP_FAILED ? vg_fail(-errno, "mremap") : 0;
 }
 
+/*
+ * Let two pages exchange their addresses. A queue reads both pages before and after the exchange,
+ * so a stale translation causes a wrong byte. No GPU writes to the pages, because a write through a
+ * stale translation would damage other memory.
+ */
 static int exchange(void *arg, uint64_t round)
 {
 	struct loop *l = arg;
@@ -224,6 +221,7 @@ int main(int argc, char **argv)
 	}
 	ret = open_all(&l);
 	if (ret >= 0) {
+		/* The host can inject faults in this memory, except with "exchange". */
 		printf("memory at %p, 0x%lx bytes\n",
 		       turns[i].fn == cut_file ? l.file : l.dst, SIZE);
 		ret = vg_rounds(turns[i].fn, &l);

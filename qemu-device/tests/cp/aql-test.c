@@ -119,11 +119,9 @@ static void test_barrier(void)
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
     /*
-     * Signal 1 was enough for the OR packet, which has decremented signal 5.
-     * The AND packet is not complete, because it also waits for signals 0 and
-     * 2. Signal 1 now changes back to 1. If the AND packet has already read 0
-     * from signal 1, the change has no effect on this packet. Otherwise, the
-     * packet waits until signal 1 is 0 again.
+     * The OR packet is complete. The AND packet still waits for signals 0 and
+     * 2. If the AND packet has not yet read 0 from signal 1, the packet now
+     * also waits until signal 1 is 0 again.
      */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);
@@ -199,14 +197,8 @@ static void test_overrun(void)
 
 /*
  * Catches: after the load of a saved state, the queue does not read the write
- * pointer in memory again, and so never executes packets that producers
- * reserved while the ring was full.
- *
- * The ring is full, and producers have reserved three further packets: the
- * write pointer in memory counts these, too. The test saves and loads the
- * machine while the first packet in the ring waits. Then this packet completes,
- * and the test writes the three reserved packets while the last packet in the
- * ring waits. No doorbell rings after the load.
+ * pointer in memory again. Then the queue never executes packets that producers
+ * reserved while the ring was full, because no doorbell rings after the load.
  */
 static void test_overrun_moved(void)
 {
@@ -229,9 +221,11 @@ static void test_overrun_moved(void)
     ring(&f, slots - 1);
     qvgpu_wait_until(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO) ==
                      AQL_PACKET_DWORDS * slots);
+    /* Save and load while the first packet in the ring waits. */
     qvgpu_save_restore(f.v, false);
     qvgpu_cont(f.v);
     set_value(&f, 1, 0);
+    /* Write the reserved packets while the last packet in the ring waits. */
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == slots - 1);
     for (i = 0; i < 3; i++) {
         put(&f, slots + i, AQL_BARRIER_AND, NULL, 0);

@@ -171,13 +171,11 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * SET_RESOURCES clears the scheduler's GWS mask while process 0 holds all of
- * GWS. The queue of process 0 is static, so it stays mapped after its time
- * slice. Therefore, process 0 keeps its GWS. Then the machine is saved and
- * loaded.
+ * SET_RESOURCES clears the GWS mask while process 0 holds all GWS. Process 0
+ * keeps the GWS, because its static queue stays mapped.
  *
- * Catches: the saved state lacks the GWS that process 0 holds, so that another
- * process gets the same resources after the load.
+ * Catches: the saved state lacks the GWS of process 0, so that another process
+ * gets the same GWS after the load.
  */
 static void test_mask_cleared(void)
 {

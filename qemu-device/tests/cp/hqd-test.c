@@ -188,11 +188,8 @@ static void test_doorbell_left(void)
 
 /*
  * Catches: a queue that is activated again runs before its position in an
- * indirect buffer is restored, and so executes the packets that follow the
- * indirect buffer in the ring.
- *
- * The buffer chains to itself, so the queue must never reach these packets.
- * Meanwhile another queue keeps the worker thread busy.
+ * indirect buffer is restored. The queue then executes the packets after
+ * INDIRECT_BUFFER. (The buffer chains to itself, so they must never run.)
  */
 static void test_come_and_go(void)
 {
@@ -212,6 +209,7 @@ static void test_come_and_go(void)
     qtest_writel(v->qts, buffer + 4, QVGPU_LO(ib));
     qtest_writel(v->qts, buffer + 8, QVGPU_HI(ib));
     qtest_writel(v->qts, buffer + 12, 4 | PM4_IB_DW3__CHAIN);
+    /* Queue @busy only keeps the worker thread busy. */
     QVGPU_PM4(&busy, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);
     qvgpu_compute_kick(&busy);
     QVGPU_PM4(&c, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);

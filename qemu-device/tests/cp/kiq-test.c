@@ -59,9 +59,8 @@ static void setup(Fixture *f)
 
 /*
  * As setup(), but start the machine so that @h can hold QEMU's threads. Returns
- * the test's mapping of a page of VRAM. The test uses the first @n dwords of
- * the page; @mc[i] receives the GPU address of dword i. emit_gate() places its
- * gates behind these dwords.
+ * the test's mapping of a page of VRAM. @mc[i] receives the GPU address of
+ * dword i in this page, for each i below @n.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -266,11 +265,8 @@ static void test_invalidate(void)
 
 /*
  * An injection suppresses the acknowledge until the PASID has moved to another
- * VMID.
- *
- * Catches: INVALIDATE_TLBS never completes if the PASID moves between the
- * request and the acknowledge, because the packet waits for the ACK bit of the
- * PASID's new VMID. (The request names only the old VMID.)
+ * VMID. Catches: INVALIDATE_TLBS never completes, because the packet waits for
+ * the ACK bit of the new VMID. (The request names only the old VMID.)
  */
 static void test_invalidate_moved(void)
 {
@@ -316,14 +312,13 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 }
 
 /*
- * Emit gate @n to the ring of @c. @words is the page of setup_held(). The first
- * QVGPU_GATE_BYTES bytes of the page are for the test's dwords, and gate @n is
- * at byte (@n + 1) * QVGPU_GATE_BYTES. @reg: a register of the MM hub that the
- * gate reads, or 0.
+ * Emit gate number @n to the ring of @c. @words and @mc are from setup_held().
+ * @reg is a register of the MM hub that the gate reads, or 0.
  */
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)
 {
+    /* The test's own dwords are in the first QVGPU_GATE_BYTES of the page. */
     unsigned at = (n + 1) * QVGPU_GATE_BYTES;
 
     qvgpu_gate_emit(g, c, mc[0] + at, words + at / sizeof(*words),
@@ -331,22 +326,9 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 }
 
 /*
- * Catches: a queue waits for a register write that it has requested, and the
- * completion of another queue's register write ends this wait.
- *
  * Queue c[1] takes over the HQD of c[0] while a bottom half still writes a
- * register for c[0]:
- * 1. The bottom half stores the value in register WRITTEN, then logs the trace
- *    event vgpu_inv_req. The test holds the bottom half in this event.
- * 2. When WRITTEN has the value, the test opens the KIQ's first gate. The KIQ
- *    unmaps c[0] and maps c[1] in the same HQD.
- * 3. In one time slice, c[1] sets the word SECOND_WAITS and requests a write of
- *    register WAITED_FOR.
- * 4. When SECOND_WAITS is set, the test opens the KIQ's second gate. The KIQ
- *    sets KIQ_PASSED in a later time slice than that of step 3, because one
- *    thread runs all compute queues in turn. So c[1] waits for its write now.
- * 5. When KIQ_PASSED is set, the test releases the bottom half. The write for
- *    c[0] completes. c[1] must not set SECOND_DONE until WAITED_FOR is written.
+ * register for c[0]. Catches: the end of this write also ends the wait of c[1]
+ * for another register write.
  */
 static void test_reg_wait(void)
 {
@@ -382,6 +364,10 @@ static void test_reg_wait(void)
     }
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
 
+    /*
+     * Hold the bottom half in the write for c[0]. The bottom half logs the
+     * event after its store to register WRITTEN.
+     */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /*
@@ -389,12 +375,19 @@ static void test_reg_wait(void)
      * held main loop would not answer the command.
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[0]) == VMID_9);
+    /* Let the KIQ unmap c[0], and map c[1] in the same HQD. */
     qvgpu_gate_open(&gate[0]);
+    /* c[1] sets SECOND_WAITS, and requests the write of WAITED_FOR. */
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
     qvgpu_gate_open(&gate[1]);
+    /*
+     * One thread runs all compute queues in turn. So when the KIQ has set
+     * KIQ_PASSED, the time slice of c[1] has ended: c[1] waits for its write.
+     */
     qvgpu_wait_until(qatomic_read(&words[KIQ_PASSED]));
     g_assert_false(qvgpu_hold_logged(&h));
     qvgpu_wait_until(qvgpu_hold_release(&h));
+    /* c[1] must not set SECOND_DONE before WAITED_FOR is written. */
     qvgpu_wait_until(qatomic_read(&words[SECOND_DONE]));
     g_assert_cmphex(qvgpu_mm_rd(f.v, WAITED_FOR), ==, 0x600d);
     qvgpu_stop(f.v);
@@ -405,17 +398,6 @@ static void test_reg_wait(void)
  * Catches: an SDMA queue is unmapped and mapped again while the register write
  * of its SRBM_WRITE packet is pending, so that the packets after the SRBM_WRITE
  * run before the write is complete.
- *
- * 1. A bottom half writes the register for SRBM_WRITE. The test holds the
- *    bottom half in the trace event vgpu_inv_req, as in test_reg_wait().
- * 2. The KIQ sets the word KIQ_THERE. Its next packets unmap the SDMA queue,
- *    set the word KIQ_PASSED, and map the SDMA queue again.
- * 3. The compute queue @other runs for more than one time slice, then sets the
- *    word PONG. Between two time slices of @other, the CP's worker serves the
- *    KIQ. So before PONG is set, the KIQ tries at least once to unmap the SDMA
- *    queue.
- * 4. When PONG is set, KIQ_PASSED must not be set: the unmap must not complete
- *    before the test has released the bottom half.
  */
 static void test_srbm_unmapped(void)
 {
@@ -450,6 +432,7 @@ static void test_srbm_unmapped(void)
     qvgpu_compute_kick(&other);
     invalidations = qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS);
 
+    /* Hold the bottom half that writes the register for SRBM_WRITE. */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /*
@@ -458,9 +441,16 @@ static void test_srbm_unmapped(void)
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate) == VMID_9);
     qvgpu_gate_open(&gate);
+    /* The next packet of the KIQ unmaps the SDMA queue. */
     qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
+    /*
+     * Let queue @other run for more than one time slice. Between two time
+     * slices of @other, the CP's worker serves the KIQ. So before @other sets
+     * PONG, the KIQ tries the unmap at least once.
+     */
     qvgpu_gate_open(&ping);
     qvgpu_wait_until(qatomic_read(&words[PONG]));
+    /* The unmap must not complete while the bottom half is held. */
     g_assert_cmphex(qatomic_read(&words[KIQ_PASSED]), ==, 0);
     qvgpu_wait_until(qvgpu_hold_release(&h));
     qvgpu_wait_until(qatomic_read(&words[DONE]));
@@ -477,21 +467,7 @@ static void test_srbm_unmapped(void)
  * reported that it is frozen.
  *
  * Bottom half B writes registers for all compute queues, in the order of the
- * queues. Bottom half S writes registers for the SDMA engine. A gate stands
- * before each of the steps 2 to 5. The test opens the gate when it has seen the
- * word that is set in the step before:
- * 1. The test holds B in the register write for c[0], as in test_reg_wait().
- *    Then c[2] sets HELD.
- * 2. c[1] sets FREEZES and requests the write that freezes the engine.
- * 3. c[2] runs for more than one time slice and sets LOOKED. One thread serves
- *    all compute queues, so c[1] now waits for its write.
- * 4. The KIQ maps u[0], a queue of the engine. u[0] sets GOES and requests a
- *    register write.
- * 5. The KIQ maps u[1], another queue of the engine. u[1] sets GONE. One thread
- *    serves both queues, so u[0] now waits for its write.
- * 6. The test releases B. B completes the write for c[0] and does the write for
- *    c[1], which freezes the engine. Then S runs. S must not do the write for
- *    u[0] while the engine is frozen.
+ * queues. Bottom half S writes registers for the SDMA engine.
  */
 static void test_reg_frozen(void)
 {
@@ -540,6 +516,7 @@ static void test_reg_frozen(void)
     qvgpu_compute_kick(&c[1]);
     qvgpu_compute_kick(&c[2]);
 
+    /* Hold bottom half B in the register write for c[0]. */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
     /*
@@ -549,14 +526,29 @@ static void test_reg_frozen(void)
     qvgpu_wait_until(qvgpu_gate_reg(&gate[HOLDS]) == VMID_9);
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));
+    /* c[1] sets FREEZES, and requests the write that freezes the engine. */
     qvgpu_gate_open(&gate[FREEZE]);
     qvgpu_wait_until(qatomic_read(&words[FREEZES]));
+    /*
+     * c[2] runs for more than one time slice, then sets LOOKED. One thread
+     * serves all compute queues. So when LOOKED is set, c[1] waits for its
+     * write.
+     */
     qvgpu_gate_open(&gate[LOOK]);
     qvgpu_wait_until(qatomic_read(&words[LOOKED]));
+    /* The KIQ maps u[0], which sets GOES and requests a register write. */
     qvgpu_gate_open(&gate[GO]);
     qvgpu_wait_until(qatomic_read(&words[GOES]));
+    /*
+     * The KIQ maps u[1], which sets GONE. One thread serves u[0] and u[1]. So
+     * when GONE is set, u[0] waits for its write.
+     */
     qvgpu_gate_open(&gate[GO_TOO]);
     qvgpu_wait_until(qatomic_read(&words[GONE]));
+    /*
+     * B does the write for c[1], which freezes the engine. Then S runs. S must
+     * not do the write for u[0] while the engine is frozen.
+     */
     qvgpu_wait_until(qvgpu_hold_release(&h));
     qvgpu_main_loop_pass(f.v);
     g_assert_cmphex(qvgpu_rd(f.v, freeze), ==, SDMA_FREEZE__FREEZE |

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests resets while the KIQ maps queues. An SDMA engine copies in
- * chunks that take milliseconds each, so that a reset waits for the engine.
- * Meanwhile the KIQ maps SDMA queues, one by one, and maps and unmaps a compute
- * queue repeatedly.
+ * vgpu-kfd: tests resets of the chip while the KIQ maps and unmaps queues, and
+ * a reset of an SDMA engine while UNMAP_QUEUES saves a queue of the engine.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -127,10 +125,10 @@ static void init_kiq(Maps *m, uint64_t mqd)
 }
 
 /*
- * Start the machine and write the packets of all queues. Queue Maps.busy is of
- * engine @busy and contains copy packets. The KIQ's packets map the queues
- * Maps.u to engine @mapped. If @work is true, the queues Maps.u contain copy
- * packets as well. No queue runs before reset_at_work().
+ * Start the machine and write the packets of all queues, but start no queue.
+ * @busy: engine of queue Maps.busy, which has copy packets
+ * @mapped: engine to which the KIQ maps the queues Maps.u
+ * @work: whether the queues Maps.u have copy packets, too
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -177,8 +175,9 @@ static void too_long(int sig)
 }
 
 /*
- * Reset the chip while the KIQ executes packets. alarm() bounds the wait for
- * the reset, because qtest has no timeout.
+ * Reset the chip while the KIQ maps and unmaps queues. The slow copies in
+ * Maps.busy delay the reset by milliseconds. alarm() bounds the wait for the
+ * reset, because qtest has no timeout.
  */
 static void reset_at_work(Maps *m)
 {
@@ -225,10 +224,9 @@ static void test_ends(void)
 }
 
 /*
- * A reset resets the engines before the CP. Catches: during a reset, the CP
- * maps an SDMA queue to an engine that is already reset. The queue is then
- * still mapped after the reset, and the next UNMAP_QUEUES overwrites the MQD of
- * the queue.
+ * Catches: during a reset, the CP maps an SDMA queue to an engine that is
+ * already reset. The queue is then still mapped after the reset, and the next
+ * UNMAP_QUEUES overwrites the queue's MQD.
  */
 static void test_forgets(void)
 {
@@ -265,15 +263,9 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * UNMAP_QUEUES saves the old queue of an RLC. During this save, the test resets
- * the engine and starts a new queue in the same RLC. The new queue executes an
- * indirect buffer. Catches: at the end of the save, the CP drops the progress
- * of the new queue, so that the first packet of the indirect buffer runs twice.
- *
- * The test has to hold the CP during the save. This is possible only while the
- * CP logs a trace event: see qvgpu_hold_arm(). Therefore the test makes the
- * VRAM aperture so small that the MQD is outside of the aperture. The CP's
- * write of the MQD then faults, and the CP logs an event for the fault.
+ * UNMAP_QUEUES saves a queue of an RLC. Meanwhile, the test resets the engine
+ * and starts a new queue in this RLC. Catches: at the end of the save, the CP
+ * drops the progress of the new queue, so that a packet runs twice.
  */
 static void test_engine(void)
 {
@@ -302,6 +294,11 @@ static void test_engine(void)
     g_assert_cmphex(qvgpu_rd(v, RLC0 + SDMA_RB_CNTL) &
                     SDMA_RB_CNTL__RB_ENABLE, !=, 0);
 
+    /*
+     * Make the VRAM aperture so small that the MQD is outside of the aperture.
+     * The CP's write of the MQD then faults, and the CP logs an event. The test
+     * can hold the CP only in an event.
+     */
     qvgpu_gfx_wr(v, MC_VM_FB_LOCATION_TOP,
                  qvgpu_gfx_rd(v, MC_VM_FB_LOCATION_BASE));
     qvgpu_hold_arm(&hold, v, "vgpu_fault_class", false);

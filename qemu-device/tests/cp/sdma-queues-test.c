@@ -300,10 +300,9 @@ static void test_hostile(void)
 }
 
 /*
- * An MQD describes an unfinished WRITE packet in an indirect buffer. The packet
- * is longer than the rest of the buffer. Catches: the engine resumes this
- * packet. (At the end of the buffer, the engine would write 0 bytes of payload
- * in each step, without end.)
+ * An MQD describes an unfinished WRITE packet that is longer than the rest of
+ * its indirect buffer. Catches: the engine resumes this packet. (At the end of
+ * the buffer, each step would write 0 bytes, without end.)
  */
 static void test_overlong(void)
 {
@@ -373,10 +372,6 @@ static bool polls(QVGPU *v, unsigned engine)
 /*
  * Catches: POLL_REGMEM counts its tries from 0 after each preemption. A poll
  * with a retry limit then never times out if time slices are short.
- *
- * A queue executes a POLL_REGMEM without a retry limit. The test unmaps the
- * queue, writes a large number of tries to the MQD, and maps the queue again.
- * The next unmap must save a larger number of tries.
  */
 static void test_polls(void)
 {
@@ -406,6 +401,10 @@ static void test_polls(void)
         qvgpu_hws_unmap(&h, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS,
                         u.q.doorbell);
         qvgpu_hws_sync(&h);
+        /*
+         * The first unmap saves the tries since the start. The second unmap
+         * must add to the TRIES that the test has written to the MQD.
+         */
         g_assert_cmpuint(qtest_readl(v->qts, u.mqd + 4 * AT_POLLS), >,
                          i ? TRIES : 0);
         qtest_writel(v->qts, u.mqd + 4 * AT_POLLS, TRIES);

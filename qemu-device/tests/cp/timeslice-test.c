@@ -80,11 +80,9 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Let the queues pass a token, the value of SHARED. The scheduler maps queues
- * in the order of the list, a few at a time. Each queue passes the token to the
- * queue before it in the list. Because of this opposite order, the relay takes
- * many time slices. In each step, a queue also writes to its own address, which
- * shows whether the queue has the right address space.
+ * Let the queues pass a token, the value of SHARED. Each queue passes the token
+ * to the queue before it in the list. This order is opposite to the order in
+ * which queues are mapped, so the relay takes many time slices.
  */
 static void relay(Fixture *f)
 {
@@ -96,6 +94,7 @@ static void relay(Fixture *f)
             QVGPUCompute *c = &f->q[i].c;
 
             wait_value(c, SHARED, step);
+            /* relay_finish() checks these writes to the queue's own page. */
             qvgpu_pm4_write(c, OWN + 8 * i, step << 8 | i);
             qvgpu_pm4_write(c, OWN + 8 * i + 4, ~step);
             qvgpu_pm4_write(c, SHARED, step + 1);
@@ -157,10 +156,9 @@ static void test_processes(void)
 }
 
 /*
- * Repeats test_queues() for twelve processes with four queues each. The 48
- * queues share ten HQDs, so that the queues of one process can be in two time
- * slices. The process count in RUN_LIST allows only three processes at a time.
- * Nevertheless, the queues of all processes must get time slices.
+ * As test_queues(), for twelve processes with four queues each. With ten HQDs,
+ * the queues of one process can be in two time slices. RUN_LIST allows three
+ * processes at a time, but all processes must get time slices.
  */
 static void test_both(void)
 {
@@ -322,12 +320,9 @@ static void test_starved(void)
 }
 
 /*
- * The scheduler is held before it maps the second process of a run list. Then
- * the test requests a dequeue of the HIQ.
- *
- * Catches: the HQD of the HIQ reads as inactive while the scheduler still
- * executes the list, so that queues are mapped after the driver has seen the
- * HIQ inactive.
+ * Catches: after a dequeue request, the HQD of the HIQ reads as inactive while
+ * the scheduler still executes the run list. Queues of the list would then be
+ * mapped after the driver has seen the HIQ inactive.
  */
 static void test_owner_leaves(void)
 {
@@ -337,6 +332,7 @@ static void test_owner_leaves(void)
     qvgpu_hold_init(&h);
     setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args), 2, 2,
              QVGPU_HWS_VMIDS, UINT32_MAX);
+    /* Hold the scheduler before it maps the second process of the run list. */
     qvgpu_hold_arm(&h, f.v, "vgpu_hws_process", true);
     qvgpu_list_run(&f.h, 0);
     qvgpu_wait_until(qvgpu_hold_logged(&h));

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: generates a case from a seed.
- *
- * In each address space, each queue has these ranges of addresses:
- * - 2 MiB that a page table (PTB) maps page by page: data at both ends, rings
- *   and buffers in the middle, and unmapped holes between these
- * - 2 MiB that a leaf maps to the queue's RAM
- * - 2 MiB that a leaf maps to the queue's VRAM
- * - ranges of 1 GiB and 512 GiB, each mapped by one leaf. Packets use only some
- *   addresses there: those mapped to the queue's own memory, and those mapped
- *   to a bus or VRAM address without memory.
+ * Fuzzer of vgpu-kfd: generates a case from a seed: page tables, data, rings
+ * and buffers.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -89,9 +81,8 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 
 /*
  * Write @entry as entry @i of @table. If the address space uses retry faults,
- * the entry starts invalid in @broken percent of the calls. @data is true if
- * the entry maps data: fault-handler.c may repair such an entry with another
- * value than @entry.
+ * the entry is at first invalid in @broken percent of the calls. @data: the
+ * entry maps data, so fault-handler.c may repair the entry with another value.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
@@ -145,7 +136,10 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
     }
 }
 
-/* Generate the page tables of the queue's addresses in the space of @vmid. */
+/*
+ * Generate the page tables of the queue's addresses in the space of @vmid: the
+ * 2 MiB of make_pages(), and ranges with one leaf each.
+ */
 static void make_region(FuzzQueue *q, unsigned vmid)
 {
     FuzzCase *c = q->c;
@@ -164,15 +158,18 @@ static void make_region(FuzzQueue *q, unsigned vmid)
     q->huge[vmid] = (uint64_t)p3 << VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB2);
     set_entry(c, vmid, c->space[vmid].root, p2,
               leads_to(c, pdb1, VGPU_PDE_VALID), false, 6);
+    /* Leaf of 512 GiB: bus addresses from 0. */
     set_entry(c, vmid, c->space[vmid].root, p3, at_zero | VGPU_PTE_SYSTEM,
               true, 6);
     set_entry(c, vmid, pdb1, p1,
               leads_to(c, pdb0, VGPU_PDE_VALID |
                        VGPU_PREP(VGPU_PDE_BFS, (uint64_t)9)), false, 6);
+    /* Leaves of 1 GiB: bus addresses from 0, and VRAM (see make_vmid0()). */
     set_entry(c, vmid, pdb1, p1 + 1, at_zero | VGPU_PTE_SYSTEM, true, 6);
     set_entry(c, vmid, pdb1, p1 + 2, at_zero | c->fb_offset, true, 6);
     set_entry(c, vmid, pdb0, p0,
               leads_to(c, ptb, VGPU_PTE_VALID | VGPU_PTE_TF), false, 6);
+    /* Leaves of 2 MiB: the queue's part of RAM, and its part of VRAM. */
     set_entry(c, vmid, pdb0, p0 + 1,
               leads_to(c, fuzz_part(q, QVGPU_RAM, 0),
                        QVGPU_PTE_RW | no_effect(r)), true, 6);
@@ -229,14 +226,10 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * A leaf of 1 GiB maps the address fb_offset, where VRAM begins. The
-         * device aligns the leaf's address down to 1 GiB. So VRAM begins at
-         * byte fb_offset % GiB of the leaf. Packets access only the first
-         * 2 * vram_size bytes of the leaf.
-         * - If VRAM begins behind these bytes, all accesses fault.
-         * - If VRAM begins in the middle of these bytes, a queue would access
-         *   VRAM outside the queue's part (fuzz_part()). Avoid this: let VRAM
-         *   begin at the start of the leaf.
+         * The device aligns the address of a leaf down, so VRAM begins at byte
+         * fb_offset % GiB of the 1 GiB leaf. VRAM must begin at byte 0 or after
+         * the 2 * vram_size bytes that packets access. Otherwise, a queue would
+         * access VRAM outside the queue's part.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd with a model, which computes the expected result.
- *
- *   case.c            generates a case from a seed: tables, memory, queues
- *   sdma-stream.c     generates packets, in rings and indirect buffers
- *   pm4-stream.c      the same for compute queues
- *   sdma-oracle.c     computes the expected result of SDMA queues, byte by
- *                     byte, directly from docs/hardware.md
- *   pm4-oracle.c      the same for compute queues
- *   walk-oracle.c     translates an address, without a TLB
- *   machine.c         starts QEMU
- *   run.c             runs the case, compares pointers and interrupts
- *   fault-handler.c   repairs faults, disturbs queues, saves the machine
- *   compare-memory.c  compares memory
- *   main.c            runs cases for a time, repeats and shrinks them
- *
- * Cases use the upper end of guest RAM and of VRAM. In a hive of two devices,
- * cases use the VRAM on both sides of the boundary between the devices. A queue
- * writes only to its own part of RAM and of VRAM, so that the result is defined
- * although queues run at the same time. Queues share only the root page tables
- * and the page table of VMID 0 (GART), in which each queue has its own entries.
- * Each other page table belongs to one queue. "Offset" below is an offset in
- * FuzzMem.
+ * Fuzzer of vgpu-kfd. main.c runs random cases on the device, and compares each
+ * result with the result of the oracle, a model of the device.
  */
 #ifndef VGPU_TEST_FUZZ_H
 #define VGPU_TEST_FUZZ_H
@@ -32,21 +12,20 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define FUZZ_QUEUES         4           /* maximum number of queues in a case */
-/* Each queue has a part of RAM and a part of VRAM, of FUZZ_PART bytes each. */
+/*
+ * Each queue has a part of RAM and a part of VRAM, of FUZZ_PART bytes each. A
+ * queue writes only to its own parts, so that the result does not depend on the
+ * order in which queues run.
+ */
 #define FUZZ_PART           (2 * MiB)
-/* Offset of the first part. The page tables are below this offset. */
+/* Offset of the first part in FuzzMem. Page tables are below this offset. */
 #define FUZZ_PARTS_AT       (2 * MiB)
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
-/*
- * Each part has data pages at both ends, and rings and buffers between.
- * FUZZ_DATA_RAM is the number of data pages at the start of a part of RAM, and
- * FUZZ_DATA_VRAM at the start of a part of VRAM. FUZZ_DATA_END is the number of
- * data pages at the end of each part.
- */
-#define FUZZ_DATA_RAM       48
-#define FUZZ_DATA_VRAM      12
-#define FUZZ_DATA_END       4
+/* Each part has data pages at both ends, and rings and buffers between. */
+#define FUZZ_DATA_RAM       48      /* data pages at the start of a RAM part */
+#define FUZZ_DATA_VRAM      12      /* data pages at the start of a VRAM part */
+#define FUZZ_DATA_END       4       /* data pages at the end of any part */
 /* Index, within a part, of the first page for rings and buffers. */
 #define FUZZ_SPECIAL        64
 /* Value of FuzzMem.used[] for a page that the current case uses. */
@@ -56,7 +35,11 @@ typedef struct FuzzRng {
     uint64_t state;
 } FuzzRng;
 
-/* The expected contents of the device's memory. */
+/*
+ * The expected contents of the memory that cases use: the end of guest RAM, or
+ * of VRAM. In a hive, this VRAM is on both sides of the boundary between the
+ * devices.
+ */
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
     uint8_t *byte;
@@ -163,9 +146,11 @@ struct FuzzCase {
     uint64_t fb, fb_offset, agp, default_page;
     bool cam;                   /* the retry CAM is on */
     uint64_t gart, gart_pages;
+    /* Page table of VMID 0 (GART). Each queue has its own entries. */
     FuzzPlace gart_table;
     struct {
         bool used, retry;
+        /* Root page table. Each queue has its own entries. */
         FuzzPlace root;
     } space[VGPU_NUM_VMIDS];
 
@@ -221,24 +206,21 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 }
 
 /*
- * The layout of the queue's 2 MiB of addresses, in pages. There are holes
- * between these ranges:
- * - data from page 0 to page FUZZ_LOW_PAGES - 1
- * - rings and buffers from FUZZ_SPECIAL_VA: FUZZ_SPECIALS pages of RAM, then as
- *   many of VRAM
- * - data from FUZZ_HIGH_VA to the last page
- *
- * Two leaves of 2 MiB follow, which map data, rings and buffers a second time:
- * the first leaf maps the queue's whole part of RAM, and the second leaf maps
- * the queue's whole part of VRAM. The GART maps data pages only.
+ * The queue's 2 MiB of addresses have three ranges, with holes between the
+ * ranges. The first range begins at page 0: FUZZ_LOW_PAGES pages of data.
  */
 #define FUZZ_LOW_PAGES      96
+/*
+ * The second range, for rings and buffers, begins at page FUZZ_SPECIAL_VA:
+ * FUZZ_SPECIALS pages of RAM, then as many pages of VRAM.
+ */
 #define FUZZ_SPECIAL_VA     128
 #define FUZZ_SPECIALS       64
+/* The third range: data from page FUZZ_HIGH_VA to the last page. */
 #define FUZZ_HIGH_VA        440
 /*
  * Each queue has FUZZ_GART_PAGES pages of GART addresses. The entries of the
- * first FUZZ_GART_USED pages are set.
+ * first FUZZ_GART_USED pages map data pages.
  */
 #define FUZZ_GART_PAGES     64
 #define FUZZ_GART_USED      48
@@ -385,17 +367,15 @@ void fuzz_drain_irqs(FuzzCase *c);
 /* Functions of fault-handler.c */
 
 /**
- * fuzz_handle_fault: handle a retry fault that the device must report
+ * fuzz_handle_fault: wait for a retry fault, and handle the fault
  * @q: the queue that faults
  * @vmid: VMID of the access
  * @va: address of the access
  * @write: true for a write access
  * @hit: the page-table entry that faults
  *
- * Waits for the fault. Random choices then decide whether the function disturbs
- * the device, compares the queue's memory, and repairs the page-table entry. At
- * the end, acknowledges the fault if the CAM is on. If the entry still faults,
- * the device reports the fault again.
+ * Disturbs the device and repairs the entry, each at random. If the entry still
+ * faults, the device reports the fault again.
  *
  * Return: false if the case has failed.
  */

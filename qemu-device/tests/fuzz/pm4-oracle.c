@@ -105,10 +105,9 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 static void run_buffer(Stream *s);
 
 /*
- * Execute a packet. Returns the number of dwords by which the caller is to
- * advance s->pos. This is the packet's length, except for a chain packet: the
- * device never returns to a buffer that has chained to another one, so the
- * return value moves s->pos to s->end or beyond.
+ * Execute a packet. Returns how many dwords the caller is to advance s->pos:
+ * the packet's length. For a chain packet, the return value moves s->pos to
+ * s->end or beyond, because the device never returns from a chain.
  */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {

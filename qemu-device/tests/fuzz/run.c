@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: runs a case on the device. All queues of the case start
- * together. Then the oracle, a model in the fuzzer, executes the packets of one
- * queue after the other. When the oracle reaches an access with a retry fault,
- * it waits for the device's report of the fault and handles the fault.
- * Meanwhile, the device runs the other queues. A queue with a retry fault waits
- * until the oracle reaches the access.
+ * Fuzzer of vgpu-kfd: runs a case. The device runs all queues at the same time.
+ * The oracle, a model in the fuzzer, runs one queue after the other. A queue
+ * with a retry fault waits on the device until the oracle reaches the access.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -100,15 +97,9 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * Without the CAM, the clock must run: a queue retries a fault when a timer
-     * expires.
-     *
-     * With the CAM, the clock must stand still. If the clock ran, the device
-     * would report a fault again when the fuzzer handles the fault late. While
-     * the clock stands still, a queue that waits for a timer never continues,
-     * so the fuzzer must not generate packets that wait for a timer. Only a
-     * poll packet could: if the poll has an interval, or has been repeated
-     * eight times. The fuzzer's polls have no interval, and give up earlier.
+     * Without the CAM, a timer ends the wait for a retry. With the CAM, stop
+     * the clock: else the device reports faults again if the fuzzer is late.
+     * Packets need no clock: polls have no interval and fewer than eight tries.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

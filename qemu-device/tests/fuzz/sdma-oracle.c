@@ -255,11 +255,10 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 
     copy_begin(&c, q, vmid);
     /*
-     * A broadcast copy has two destinations. The device copies piece by piece,
-     * to the first destination and then to the second one. If the second one
-     * faults, the oracle does not know where the device's piece ends, and so
-     * how much of the first destination is written. Therefore, q->loose keeps
-     * disturb() from comparing memory during the copy.
+     * The device copies each piece of a broadcast to the first destination, and
+     * then to the second one. If the second one faults, the oracle does not
+     * know how much of the first is written. Therefore q->loose keeps disturb()
+     * from comparing memory.
      */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {

@@ -287,10 +287,10 @@ static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
 }
 
 /*
- * Generate a rectangle copy. An element has at most 16 bytes, a row 640 bytes
- * and a slice 4096 bytes. The rectangle ends at most 39 elements, 10 rows and 4
- * slices after the start of the surface. These are less than MAX_LEN bytes:
- * 39 * 16 + 10 * 640 + 4 * 4096 = 23408.
+ * Generate a rectangle copy. The rectangle ends less than MAX_LEN bytes after
+ * the start of its surface. Maximum:
+ *   39 elements * 16 bytes + 10 rows * 640 bytes + 4 slices * 4096 bytes =
+ *   23408 bytes.
  */
 static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
 {

@@ -347,11 +347,8 @@ static void test_no_such_ring(void)
 
 /*
  * The test disables the CAM, and routes VM faults to ring 1, as amdgpu does on
- * older chips. Without the CAM, the device must send the entries for a page at
- * growing intervals.
- *
- * Catches: the intervals do not grow; a second queue's fault on the page makes
- * the intervals short again.
+ * older chips. Catches: the intervals between the entries for a page do not
+ * grow, or a second queue's fault on the page makes them short again.
  */
 static void test_storm(void)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests each kind of injection, see cases[]. The same seed must make
- * the same choices, and another seed must make other choices. Each event on
- * which an injection acts must be traced and counted. The other tests of
- * inject/ check the effect of each kind.
+ * vgpu-kfd: tests the choices of each kind of injection (cases[]). The same
+ * seed must make the same choices, and another seed other choices. Each event
+ * on which an injection acts must be traced and counted.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>

@@ -108,16 +108,11 @@ static void test_spurious(void)
 }
 
 /*
- * Catches: a division by 0, because the number of pages in the range overflows.
- *
- * The device chooses page number random % N in a range of N pages. All
- * injections have the same seed, so random is the same. The three lengths,
- * rounded up to pages, give N = 2^39, 2^52 and 2^52. The remainder by such a
- * power of two keeps bits 31:0 of random. So bits 31:0 of all page numbers
- * (data[0]) must be equal.
+ * Catches: a division by 0, because the number of pages in a range overflows.
  */
 static void test_spurious_everywhere(void)
 {
+    /* Rounded up to pages, these lengths in bytes are 2^39, 2^52, 2^52 pages */
     static const uint64_t lengths[] = {
         1ull << 51, UINT64_MAX - VGPU_PAGE_SIZE + 2, UINT64_MAX,
     };
@@ -130,6 +125,12 @@ static void test_spurious_everywhere(void)
         qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
                      "'length': %" PRIu64, VMID, lengths[i]);
         qvgpu_ih_next(v, &irq);
+        /*
+         * The device chooses page number random % N of N pages. random is the
+         * same for all injections, because the seed is the same. Each N is a
+         * multiple of 2^32, so data[0], bits 31:0 of the page number, is the
+         * same too.
+         */
         page = i ? page : irq.data[0];
         g_assert_cmphex(irq.data[0], ==, page);
     }
@@ -361,10 +362,8 @@ static void test_early_ack(void)
 /*
  * Catches: a removed device sends an MSI when a stopped machine continues.
  *
- * The test holds the main loop in the middle of the removal, while BAR 0 leaves
- * the bus. Meanwhile the CP raises an interrupt, so that an MSI is due. After
- * the removal, the test stops and continues the machine. The MSI must not be
- * sent.
+ * During the removal, the CP raises an interrupt (qvgpu_hold_removal()), so
+ * that an MSI is due. After the removal, this MSI must not be sent.
  */
 static void test_removal_msi(void)
 {

@@ -34,10 +34,9 @@ static void inject_start_args(Inject *t, const char *args)
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
      * Page-table injections act only on translations that are not in the TLB.
-     * Here they are to act on the pages from VA on, but not on the ring and the
-     * other pages that the queue uses. So the invalidation drops all
-     * translations, also that of the fence. Then the NOP brings the queue's
-     * pages back into the TLB.
+     * The invalidation drops all translations. Then the NOP brings the queue's
+     * own pages back into the TLB, so that injections act only on pages from VA
+     * on.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);

@@ -103,9 +103,8 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 /*
  * A gate is a loop of packets that a queue of VMID 0 executes until the test
- * opens the gate. Other queues get their time slices meanwhile. The gate is in
- * VRAM that the test shares (lib/hold.h). Unlike WAIT_REG_MEM, the loop runs
- * while the virtual clock stands still and while the main loop is held.
+ * opens the gate. Unlike WAIT_REG_MEM, the loop also runs while the virtual
+ * clock stands still, and while the main loop is held (lib/hold.h).
  */
 #define QVGPU_GATE_BYTES    256
 

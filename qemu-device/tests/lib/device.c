@@ -261,9 +261,8 @@ void qvgpu_main_loop_pass(QVGPU *v)
     unsigned i;
 
     /*
-     * Each register read is a request that QEMU's main loop serves. An
-     * iteration of the main loop may serve the first request before it runs the
-     * bottom halves that are due. The second request is served in a later
+     * QEMU's main loop may serve the first read before the bottom halves that
+     * are due in the same iteration. The second read is served in a later
      * iteration, after these bottom halves. The third read is a margin.
      */
     for (i = 0; i < 3; i++) {

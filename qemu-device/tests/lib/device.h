@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test-side driver of vgpu-kfd: finds the device, maps its BARs and programs it
- * as include/vgpu/ and docs/hardware.md define. The helpers rely only on what
- * these files promise to a driver, so that a test fails if the device needs
- * more.
- *
- * Tests name memory by its CPU address. An address in BAR 0 is VRAM, any other
- * address is guest RAM. The helpers convert CPU addresses for page-table
- * entries and packets. Memory is never freed, because each test has its own
- * machine.
+ * Test-side driver of vgpu-kfd. The driver relies only on include/vgpu/ and
+ * docs/hardware.md, so a test fails if the device needs more. Tests name memory
+ * by CPU address: an address in BAR 0 is VRAM, any other is guest RAM.
  */
 #ifndef VGPU_TEST_DEVICE_H
 #define VGPU_TEST_DEVICE_H
@@ -62,12 +56,9 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Return the longest wait for a condition, in microseconds. This is real time,
- * because engines run in threads of their own. The suites set the environment
- * variable VGPU_TEST_SCALE to the slowness of the host relative to the
- * reference host, 1 or more. The result is 30 s times this value, but at most
- * 120 s. Without a valid value, for example if a test is started by hand, the
- * result is 60 s.
+ * Return the longest wait for a condition, in microseconds of real time: 30 s
+ * times the environment variable VGPU_TEST_SCALE (docs/testing.md), at most
+ * 120 s. If the variable is not set or less than 1, the result is 60 s.
  */
 int64_t qvgpu_wait_us(void);
 
@@ -97,14 +88,11 @@ int64_t qvgpu_wait_us(void);
 
 /**
  * qvgpu_time_passes: let virtual time pass while tests wait
- * @v: the machine, or NULL to stop the clock of all machines (initially, all
- *     clocks are stopped)
+ * @v: the machine; NULL, the initial state, stops the clocks of all machines
  *
- * From this call on, qvgpu_wait_until() steps the clock of @v by QVGPU_STEP_NS
- * each time that its condition is false. Tests of polls, time slices and retry
- * faults without the CAM need this. If a test calls qvgpu_wait_until() while
- * the main loop is held (lib/hold.h), the clock must be stopped, because the
- * main loop executes the command that steps the clock.
+ * While a test waits, qvgpu_waited() steps the clock of @v. Stop the clocks
+ * before a wait during which the main loop is held (lib/hold.h), because only
+ * the main loop can step a clock.
  *
  * Return: the machine whose clock ran before, or NULL.
  */
@@ -177,7 +165,8 @@ void qvgpu_main_loop_pass(QVGPU *v);
 
 /*
  * Allocate zeroed memory. @align is a power of two. Fails the test if not
- * enough memory is left. Returns the CPU address.
+ * enough memory is left. Returns the CPU address. There is no function to free
+ * the memory, because each test has its own machine.
  */
 uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
 /* As qvgpu_alloc(), for one page of guest RAM. */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event, so
- * that a test can fix the order of two threads that would otherwise race.
- *
- * QEMU's log is a pipe, which the test fills before it enables the event. The
- * thread that logs the event then blocks until the test empties the pipe. If
- * this thread is the main loop, QEMU serves neither qtest nor QMP, and the test
- * reads the progress of the engines from VRAM, which it shares with QEMU.
+ * Holds a thread of QEMU in a trace event, to fix the order of two threads that
+ * race. QEMU's log is a pipe, and a write to the full pipe blocks. While the
+ * main loop is held, QEMU serves neither qtest nor QMP.
  */
 #ifndef VGPU_TEST_HOLD_H
 #define VGPU_TEST_HOLD_H
@@ -47,13 +43,10 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @h: initialised by qvgpu_hold_init()
  * @v: the machine
  * @event: pattern of the trace events to enable
- * @second: false: hold the thread that logs the first event; true: let the
- *     first event pass, and hold the thread that logs the second one
+ * @second: true: hold the thread that logs the second event; false: the first
  *
- * Fills the pipe for QEMU's log, because a thread is held while its log line
- * does not fit in the pipe. If @second is true, leaves 64 bytes free. In this
- * case, each log line must have 33 to 64 bytes, so that one line fits but not
- * two. qvgpu_hold_logged() checks the length of the first line.
+ * If @second is true, the log pipe has 64 bytes free on return. Each log line
+ * must then have 33 to 64 bytes, so that one line fits, but not two.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*
@@ -74,28 +67,22 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
  * Call when the test's command has completed. Returns true if the 0.2 s of
- * qvgpu_hold_release_later() were over before this call. The test takes this as
- * proof that the command has waited for the held thread. (On a slow host, the
- * command may need 0.2 s without a wait.) Joins the thread of
- * qvgpu_hold_release_later().
+ * qvgpu_hold_release_later() are over. This shows that the command has waited
+ * for the held thread, unless the command takes 0.2 s anyway, on a slow host.
+ * Joins the thread of qvgpu_hold_release_later().
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
  * Switch off the interrupts of retry faults, kick @q, and hold the engine
- * within one access. The next packet of @q must fault at each retry.
- *
- * In an access that faults without an interrupt, the engine logs two trace
- * events: first the fault, then the stall. The log pipe has space for only one
- * event. On return, the engine is therefore held where it logs the stall.
+ * within one access: where the engine logs the stall, after it has logged the
+ * fault. The next packet of @q must fault at each retry.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Check that a command to QEMU has waited for the engine held by
- * qvgpu_hold_access(). Before the command, the test has called
- * qvgpu_hold_release_later(). The test calls this function after the command,
- * and fails if the command completed before the release (qvgpu_hold_waited()).
- * Disables the trace events that qvgpu_hold_access() enabled.
+ * Fail the test unless a command to QEMU has waited for the engine that
+ * qvgpu_hold_access() holds. Call qvgpu_hold_release_later() before the
+ * command. Disables the trace events that qvgpu_hold_access() enabled.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*

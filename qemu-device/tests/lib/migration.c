@@ -69,16 +69,15 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
     return qts;
 }
 
-/*
- * Let @v use QEMU @qts, which has received the state, and quit the old QEMU.
- *
- * The state has deadlines in virtual time. Under qtest, the virtual clock of a
- * new QEMU starts at 0 and advances only on a command. Therefore, set the
- * virtual clock to the device's clock.
- */
+/* Let @v use QEMU @qts, which has received the state, and quit the old QEMU. */
 static void move(QVGPU *v, QTestState *qts)
 {
     qvgpu_wait_until(!status_is(qts, "query-status", "inmigrate"));
+    /*
+     * The state has deadlines in virtual time. Under qtest, the virtual clock
+     * of a new QEMU starts at 0 and advances only on a command. Therefore, set
+     * the virtual clock to the device's clock.
+     */
     qtest_clock_set(qts, qvgpu_clock(v) * (1000000000 / VGPU_CLOCK_HZ));
     qtest_quit(v->qts);
     g_free(v->pci);

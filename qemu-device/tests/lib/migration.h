@@ -23,8 +23,8 @@ char *qvgpu_save_restore(QVGPU *v, bool keep);
  * @opaque: argument of @feed
  *
  * On return @v uses the new QEMU, which is stopped: call qvgpu_cont(). @feed
- * may also be called after the source has stopped. Data that @feed writes after
- * this stop is not migrated.
+ * may also be called after the old QEMU has stopped. Data that @feed writes
+ * after this stop is not migrated.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
 /* Let the stopped machine run (QMP cont). */

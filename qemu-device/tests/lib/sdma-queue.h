@@ -84,9 +84,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
  * Run two packets on @q, one after the other. The engine serves its queues
- * round-robin, so all other queues of the engine that can run do so before the
- * second packet. On return, a queue whose stall has ended has therefore
- * continued, too.
+ * round-robin, so before the second packet each other queue that can run does
+ * so. This includes a queue after the end of its stall.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 

@@ -14,11 +14,10 @@
 #define VMID    7
 
 /*
- * BAR 0 of the device is RAM on the bus. The test moves BAR 0 between two
- * addresses. After each move, a queue copies to both addresses: one copy must
- * reach VRAM, the other must fault.
- *
  * Catches: an engine still uses a bus address whose memory has moved away.
+ *
+ * The test moves BAR 0 between two bus addresses. A queue copies to both
+ * addresses: the copy to BAR 0 must reach VRAM, the other copy must fault.
  */
 static void test_moving_ram(void)
 {
@@ -94,12 +93,8 @@ static void test_bus_master(void)
 
 /*
  * Catches: a write that disables bus mastering completes while an engine is
- * within an access, so that the engine writes to memory that the guest has
+ * within an access. The engine could then write to memory that the guest has
  * reused.
- *
- * An access of the engine faults, and the engine is held between two trace
- * events of this access. A second thread of the test releases the engine after
- * 0.2 s. The write that disables bus mastering must not return before this.
  */
 static void test_bus_master_access(void)
 {
@@ -121,6 +116,7 @@ static void test_bus_master_access(void)
     src = qvgpu_space_place(&space, src, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
 
+    /* Hold the engine within an access. The PCI write must wait for the end. */
     qvgpu_hold_access(&h, &q);
     qvgpu_hold_release_later(&h);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MASTER);
@@ -138,11 +134,6 @@ static void test_bus_master_access(void)
  * Catches: a write to a peer's PCI_COMMAND disables memory decoding, but does
  * not wait for an engine that is within an access to the peer's VRAM. The VRAM
  * then leaves the bus during the access.
- *
- * The engine copies from the VRAM of the peer, a second device. First, the
- * engine looks up the source page on the bus. Then the engine faults at the
- * destination, which has no page-table entry. The test holds the engine there,
- * as in test_bus_master_access().
  */
 static void test_peer_access(void)
 {
@@ -172,6 +163,10 @@ static void test_peer_access(void)
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     qvgpu_pkt_copy(&q, va, va + QVGPU_PAGE, QVGPU_PAGE);
 
+    /*
+     * In the held access, the engine has found the source page on the bus, and
+     * faults at the destination, which has no page-table entry.
+     */
     qvgpu_hold_access(&h, &q);
     g_assert_false(qvgpu_ih_pending(v));
     qvgpu_hold_release_later(&h);
@@ -242,17 +237,9 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * Let the engine access the VRAM of a peer. The engine looks up this VRAM on
- * the bus, sleeps for 0.3 s (x-delay-point=window), and then writes to QEMU's
- * log. During the sleep, the test starts the unplug: QEMU takes the peer off
- * the bus, and waits for the end of the access. The log is a full pipe, which a
- * thread of the test empties 0.2 s after the start of the unplug. If the sleep
- * ends earlier, on a slow host, the write to the log waits until then.
- *
- * After the write, the engine checks whether the bus has changed. Returns true
- * if the engine then looks up the VRAM again, and faults because the VRAM has
- * left the bus. Returns false if the engine does not fault. On a slow host, the
- * peer may still be on the bus at the check.
+ * Unplug a peer after an engine has looked up the peer's VRAM on the bus.
+ * Returns whether the engine faults, as it should. On a slow host, the engine
+ * may not fault, because the peer leaves the bus only after the engine's check.
  */
 static bool looks_again(void)
 {
@@ -295,7 +282,13 @@ static bool looks_again(void)
     qvgpu_hold_arm(&h, v, "vgpu_delay*", true);
     qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qvgpu_hold_logged(&h));
+    /*
+     * The engine has looked up the VRAM, and sleeps for 0.3 s (x-delay-point).
+     * If this sleep ends before qvgpu_hold_release() is called in 0.2 s, on a
+     * slow host, the full log holds the engine until that call.
+     */
     qvgpu_hold_release_later(&h);
+    /* Unplug: QEMU takes the peer off the bus, and waits for the engine. */
     qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
                        PCI_EXP_SLTCTL_PWR_IND_OFF);
     g_assert_true(qvgpu_hold_waited(&h));

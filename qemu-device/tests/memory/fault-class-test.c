@@ -86,11 +86,9 @@ static bool fault(PageWalk *w, const Case *t)
 }
 
 /*
- * Each fault class has one interrupt bit in VM_CONTEXT_CNTL, or no bit.
- *
- * Catches: a fault raises no interrupt although the bit of its class is 1; a
- * fault raises an interrupt although the bit of its class is 0. (A fault of a
- * class without a bit must always raise an interrupt.)
+ * Each fault class has at most one interrupt bit in VM_CONTEXT_CNTL. Catches: a
+ * fault raises no interrupt although the bit is 1 or the class has no bit; a
+ * fault raises an interrupt although the bit is 0.
  */
 static void test_interrupts(void)
 {

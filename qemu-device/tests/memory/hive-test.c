@@ -17,10 +17,11 @@
 #define HIVE        "'qom-type': 'vgpu-hive', 'id': 'h1'"
 
 /*
- * Catches: a hive accepts devices with different sizes of VRAM, or a second
- * device at the same node; a hive is deleted or changed while it has devices;
- * property hive accepts a number, as it did in earlier versions; the error
- * message for a number does not say that a vgpu-hive object's id is expected.
+ * Catches:
+ * - a hive accepts devices with different VRAM sizes or at the same node;
+ * - a hive is deleted or changed while it has devices;
+ * - property hive accepts a number, or the error message does not ask for the
+ *   id of a vgpu-hive object.
  */
 static void test_bad(void)
 {
@@ -155,11 +156,9 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 
 /*
  * Node 0 is unplugged. Then the machine is saved with the device at node 1.
- * Only a device at node 1 may load this state.
  *
- * Catches: in the machine that loads the state, a device with node=1 is not at
- * node 1; a device without node=1, which gets node 0, accepts the state; the
- * error message about this wrong node does not name node=1.
+ * Catches: after the load, the device is not at node 1; a device without node=1
+ * accepts the state, or the error message does not name node=1.
  */
 static void test_move_without_node_0(void)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). The
- * tests build the IOMMU's tables. RAM is mapped to itself. Another table maps
- * single pages of 4 KiB; the bus address of the first page is 512 MiB (the
- * constant IOVA).
+ * tests build the IOMMU's tables: RAM is mapped to itself, and pages of 4 KiB
+ * are mapped at bus addresses from IOVA on.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -131,10 +130,9 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table for IOVA_LOST is at IOAPIC, where every table entry reads as 0.
-     * HOLE, which vtd_enable() uses, is not possible here: amd-iommu would fail
-     * to read an entry at HOLE, and would then shift a value by 64 to log the
-     * failure. This shift is undefined in C.
+     * The table for IOVA_LOST is at IOAPIC, where every entry reads as 0. The
+     * table cannot be at HOLE as in vtd_enable(): to log the failed read of an
+     * entry, amd-iommu would shift a value by 64, which is undefined in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -286,12 +284,11 @@ static void test_translate(const void *kind)
 }
 
 /*
- * After a retry fault, the replay of the access needs a new translation from
- * the IOMMU, and waits for this translation.
- *
- * Catches: a stalled access continues with an old translation, which the queue
- * got from the IOMMU before the stall; because of the wait for the IOMMU, the
- * fault is reported twice, or the replay is not counted.
+ * Catches:
+ * - After a retry fault, the replay of the access uses a translation that the
+ *   IOMMU gave before the fault.
+ * - Because the replay waits for the IOMMU, the fault is reported twice, or the
+ *   replay is not counted.
  */
 static void test_replay(const void *kind)
 {
@@ -359,16 +356,11 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
 }
 
 /*
- * Catches: an invalidation of another VMID, or in another hub, discards a
- * queue's IOMMU requests and replies. (Repeated invalidations would then starve
- * the queue.) Catches also: an invalidation of the queue's own VMID in its own
- * hub does not discard them.
- *
- * The test makes three copies, with one of these three invalidations in each.
- * Without an invalidation, the engine makes two requests, one for each page.
- * The test holds the engine within the second request, and writes the
- * invalidation. If the invalidation discards a request or a reply, the engine
- * makes more than two requests.
+ * Catches:
+ * - An invalidation of another VMID or hub discards a queue's IOMMU requests
+ *   and replies. Repeated invalidations would then starve the queue.
+ * - An invalidation of the queue's own VMID and hub does not discard the
+ *   queue's requests and replies.
  */
 static void test_invalidate(const void *kind)
 {
@@ -393,6 +385,10 @@ static void test_invalidate(const void *kind)
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 64 * KiB);
     qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
 
+    /*
+     * Two pages need two requests. The engine makes more requests if an
+     * invalidation discards a request or a reply.
+     */
     g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_MM, OTHER_VMID), ==, 2);
     g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_GFX, VMID), ==, 2);
     g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_MM, VMID), >, 2);
@@ -460,12 +456,9 @@ static void test_ring(const void *kind)
 }
 
 /*
- * The IOMMU's table for IOVA_LOST is not in RAM, so a call to the IOMMU takes
- * the BQL to read the table. When the machine stops, the main loop waits for
- * the worker, and holds the BQL meanwhile.
- *
- * Catches: the worker itself calls the IOMMU. The worker then waits for the
- * BQL, while the main loop waits for the worker, and QEMU hangs.
+ * Catches: QEMU hangs at a stop of the machine, because a worker itself calls
+ * the IOMMU. The worker then waits for the BQL, while the main loop holds the
+ * BQL and waits for the worker.
  */
 static void test_stop(const void *kind)
 {
@@ -482,6 +475,10 @@ static void test_stop(const void *kind)
     m.enable(&m, v);
     dst = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     open_space(&space, v, false);
+    /*
+     * The IOMMU's table for IOVA_LOST is not in RAM, so a call to the IOMMU
+     * takes the BQL to read the table.
+     */
     set_bus(&space, 0, IOVA_LOST);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, dst, QVGPU_PAGE);
     qvgpu_sdma_init_ring(&q, v, 0, SDMA_QUEUE_RLC(0), &space, QVGPU_RAM,
@@ -506,12 +503,6 @@ static void test_stop(const void *kind)
 /*
  * Catches: the device writes interrupt entries after its removal. (Entries that
  * wait for the IOMMU during the removal must be dropped.)
- *
- * When the removal takes BAR 0 off the bus, QEMU builds FlatViews. The first
- * FlatView shows the test that the removal has begun. The test holds the main
- * loop at the second FlatView. Meanwhile the CP raises interrupts. The entries
- * of these interrupts wait until the removal is complete, because only the main
- * loop calls the IOMMU for them.
  */
 static void test_remove(const void *kind)
 {
@@ -523,6 +514,10 @@ static void test_remove(const void *kind)
         return;
     }
     m.enable(&m, v);
+    /*
+     * During the removal, the CP raises interrupts while the main loop is held.
+     * The interrupt entries wait, because only the main loop calls the IOMMU.
+     */
     qvgpu_hold_removal(&h, v, TRAPS);
 
     qvgpu_main_loop_pass(v);
@@ -537,12 +532,10 @@ static void test_remove(const void *kind)
  * Catches: a worker calls the IOMMU, which then raises its fault event in the
  * worker's thread. Under TCG this fails an assertion, because only a thread
  * with the BQL may interrupt a CPU.
- *
- * The test configures an NMI as the fault event. The firmware contains only HLT
- * instructions, so the CPU halts again after the NMI.
  */
 static void test_report(void)
 {
+    /* Firmware of HLT: the CPU halts again after the NMI (the fault event). */
     static const char halt[64 * KiB] = { [0 ... 64 * KiB - 1] = 0xf4 };
     g_autofree char *path = NULL, *args = NULL;
     QVGPUSpace space;

@@ -163,10 +163,10 @@ static void test_self_reference(void)
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     /*
-     * Each entry points to this same table. So the walk reads the table as
-     * PDB1, then as PDB0, then as PTB. In PDB1, an entry needs BFS to be valid.
-     * In PDB0, an entry needs TF to point to a table. In a PTB, the walk
-     * ignores BFS and TF.
+     * Each entry points to this same table, so the walk reads the table as:
+     * - PDB1, where an entry needs BFS to be valid,
+     * - PDB0, where an entry needs TF to point to a table,
+     * - PTB, where BFS and TF are ignored.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,

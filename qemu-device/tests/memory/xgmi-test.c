@@ -143,10 +143,11 @@ static void test_pcie_peer(void)
 }
 
 /*
- * Catches: a link that is down carries data; the link is down for one end only,
- * or stays down after the injection ends; the injection takes the link down too
- * early, before the access on which it acts; an access over the link that is
- * down causes a fault of a wrong class.
+ * Catches:
+ * - A link that is down carries data.
+ * - The link is down for one end only, or stays down after the injection ends.
+ * - The link goes down before the access on which the injection acts.
+ * - An access over a link that is down causes a fault of a wrong class.
  */
 static void test_link_down(void)
 {
@@ -253,18 +254,11 @@ static void test_link_down(void)
 }
 
 /*
- * Catches: peers reach the VRAM of a removed device over XGMI; a removal
- * completes while a peer is within an access over the link; a read of
- * XGMI_LINKS shows the link down while a peer is within such an access.
+ * If @removed is not NULL, device b is removed. Otherwise, a read of XGMI_LINKS
+ * takes the link between a and b down.
  *
- * An engine of device a copies from the VRAM of device b to a page without a
- * page-table entry. The access first gets a pointer to b's VRAM, then causes a
- * retry fault at the destination. Within this access, the test holds the engine
- * for 0.2 s. Meanwhile, the test removes b if @removed is not NULL, and
- * otherwise reads XGMI_LINKS. The removal or the read must wait for the engine.
- *
- * No BAR of b is mapped. A removal of a mapped BAR would wait for the engine in
- * any case, because it changes the bus.
+ * Catches: the removal or the read completes while an engine of device a is
+ * within an access to b's VRAM; the engine reaches b's VRAM afterwards.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -280,6 +274,10 @@ static void test_peer_gone(const void *removed)
     qvgpu_hold_init(&h);
     args = g_strdup_printf("%s " HIVE_OBJECT
                            PAIR(",hive=h0,id=b,memdev=vram"), h.args);
+    /*
+     * Leave the BARs of device b unmapped. The removal of a mapped BAR changes
+     * the bus, and would wait for the engine in any case.
+     */
     v = qvgpu_start_sized("64M,hive=h0,id=a", args);
     b = (uint8_t *)h.vram + at;
     memset(b, 0xb5, QVGPU_PAGE);
@@ -302,6 +300,10 @@ static void test_peer_gone(const void *removed)
                      "'offset': 0, 'length': 1");
     }
 
+    /*
+     * In the held access, the engine has a pointer to the source in b's VRAM,
+     * and faults at the destination, which has no page-table entry.
+     */
     qvgpu_hold_access(&h, &q);
     qvgpu_hold_release_later(&h);
     if (removed) {
@@ -497,11 +499,9 @@ static void test_unplug_busy(void)
 }
 
 /*
- * All engines copy between addresses of a node that does not exist. For each
- * such access, an engine looks up the node in the hive.
- *
- * Catches: the hive is freed while engines of its last device still read it; an
- * unplugged device keeps its node, so that the hive cannot be deleted.
+ * Catches: the hive is freed while engines of the hive's last device still read
+ * the hive; an unplugged device keeps its node, so that the hive cannot be
+ * deleted.
  */
 static void test_unplug_last(void)
 {
@@ -518,6 +518,7 @@ static void test_unplug_last(void)
         for (n = 0; n < SDMA_NUM_ENGINES; n++) {
             qvgpu_sdma_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM, 16 * KiB);
             qvgpu_sdma_load(&q[n]);
+            /* Each access looks up node 1, which the hive does not have. */
             for (i = 0; i < COPIES / 3; i++) {
                 qvgpu_pkt_copy(&q[n], hive_mc(v, VRAM),
                                hive_mc(v, VRAM + BYTES), BYTES);
@@ -555,13 +556,10 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * An invalidation waits for every engine of the hub that executes an access at
- * the time of the request. When a queue reads the acknowledge register, the
- * device checks whether these accesses have ended. The check reads the
- * translation clients of these engines.
- *
  * Catches: during an unplug, the translation client of one engine is freed
- * while a queue of another engine reads the acknowledge register.
+ * while a queue of another engine reads an invalidation's acknowledge register.
+ * (At this read, the device checks the translation clients for accesses that
+ * the invalidation waits for.)
  */
 static void test_unplug_settling(void)
 {

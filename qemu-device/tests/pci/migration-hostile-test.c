@@ -61,16 +61,16 @@ static void stalled_finish(Stalled *t)
 
 /*
  * Catches: a load accepts a packet that exceeds its indirect buffer, or a
- * packet whose length differs from the length in its header. The engine would
- * never finish a WRITE packet of either kind.
- *
- * The test finds AT, the GPU address of the stall, in the saved state, and
- * changes a byte behind AT. AT_IB_SIZE and AT_NDW are offsets in bytes from the
- * start of AT (see vmstate_vgpu_exec). The low byte of the buffer's size is at
- * AT_IB_SIZE, and the low byte of the packet's length is at AT_NDW.
+ * packet that has another length than its header says. The engine would never
+ * finish a WRITE packet of either kind.
  */
 static void test_packet(void)
 {
+    /*
+     * Offsets in bytes from the start of the value AT in the saved state (see
+     * vmstate_vgpu_exec): AT_IB_SIZE is the low byte of the indirect buffer's
+     * size, AT_NDW is the low byte of the packet's length.
+     */
     enum { PAYLOAD = 12, AT_IB_SIZE = 33, AT_NDW = 123 };
     const unsigned dwords = SDMA_WRITE_LINEAR_DWORDS + PAYLOAD;
     uint32_t dw[SDMA_WRITE_LINEAR_DWORDS + PAYLOAD] = {

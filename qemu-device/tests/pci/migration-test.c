@@ -154,16 +154,10 @@ static void test_stalled_twice(void)
 }
 
 /*
- * A ring with a chain of links. Each link has three packets: a poll, a copy and
- * an addition. The copy copies one of two buffers to the other, and the next
- * link copies in the other direction. The addition adds 1 to the first quadword
- * of the copy's destination. Links are counted from 1, and the first quadword
- * that link 1 copies is 0. If each of the first n links has run once and in
- * order, the first quadword of link n's destination is n.
- *
- * The gate is a dword in memory. The poll of link n waits until the gate is n
- * or more. Until the machine has been saved or migrated, the gate is less
- * than the number of the last link, so that there is always work.
+ * A ring with a chain of links, counted from 1. Link n has three packets:
+ * - a poll that waits until the dword Chain.gate is n or more
+ * - a copy between two buffers; the direction changes at each link
+ * - an addition of 1 to the first quadword of the copy's destination
  */
 /* links that chain_feed() keeps in the ring: about 1 s of work */
 #define LINKS       3000
@@ -236,6 +230,7 @@ static void chain_finish(Chain *c)
     qtest_writel(c->v->qts, c->gate, c->links);
     qvgpu_cont(c->v);
     qvgpu_sdma_finish(&c->q);
+    /* The quadword was 0 before link 1, and each link has added 1. */
     g_assert_cmpuint(qtest_readq(c->v->qts, c->buf[c->links % 2]), ==,
                      c->links);
     qvgpu_expect(c->v, c->buf[0] + 8, 3, 8, LINK_BYTES - 8);
@@ -310,11 +305,9 @@ static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
 }
 
 /*
- * Emit packets with which the queues pass on a token, and start the queues. The
- * token is the number at address SHARED: each queue waits for a number and then
- * writes the next one. The token passes ROUNDS times through all queues. The
- * last round waits until the test writes 1 to GATE after the migration, so that
- * there is always work when the machine is migrated.
+ * Emit packets that pass a token ROUNDS times through all queues, and start the
+ * queues. The token is the number at address SHARED: each queue waits for a
+ * number and then writes the next one.
  */
 static void slices_relay(Slices *f)
 {
@@ -325,6 +318,10 @@ static void slices_relay(Slices *f)
             uint32_t step = round * QUEUES + QUEUES - 1 - i;
 
             slices_wait(&f->q[i], SHARED, step);
+            /*
+             * The last round starts when the test writes 1 to GATE, after the
+             * migration. So the queues have work during the migration.
+             */
             if (step == (ROUNDS - 1) * QUEUES) {
                 slices_wait(&f->q[i], GATE, 1);
             }
@@ -340,12 +337,6 @@ static void slices_relay(Slices *f)
 /*
  * Acknowledge all pending faults. Fails the test if a fault is not one of the
  * two expected faults.
- *
- * While the page is not mapped, each acknowledged access faults again
- * immediately. If the clock stood still, the interrupt ring might therefore
- * never become empty. qvgpu_waited() steps the clock, so that the time slice of
- * process 0 ends. The queues of process 0 then do not fault before the next
- * time slice of the process.
  */
 static void slices_faults(Slices *f)
 {
@@ -358,16 +349,19 @@ static void slices_faults(Slices *f)
                         (uint32_t)((SLICES_DST + 2 * QVGPU_PAGE) >> 12));
         qvgpu_cam_ack(f->v, irq.data[2]);
         f->faults |= irq.client == IH_CLIENT_VMC ? 1 : 2;
+        /*
+         * The page is not mapped, so an acknowledged access faults again at
+         * once. Step the clock, to end the time slice of process 0. Its queues
+         * then do not fault before its next time slice.
+         */
         qvgpu_waited();
     }
 }
 
 /*
- * Start three processes with three queues each (f->q). Process 0 has two more
- * queues: the compute queue f->stalled and the SDMA queue f->copy. The
- * processes share one VMID, and all compute queues share four HQDs. Wait until
- * f->stalled and f->copy have faulted, and at least five queues have passed on
- * the token of slices_relay().
+ * Start three processes with three queues each (f->q). Process 0 also has the
+ * queues f->stalled and f->copy. Wait until f->stalled and f->copy have
+ * faulted, and at least five queues have passed on the token (slices_relay()).
  */
 static void slices_start(Slices *f)
 {
@@ -377,6 +371,7 @@ static void slices_start(Slices *f)
     qvgpu_time_passes(v);
     f->faults = 0;
     qvgpu_hws_init(&f->h, v);
+    /* All processes share one VMID, and all compute queues share four HQDs. */
     qvgpu_hws_resources(&f->h, 1u << 13, 0xf);
     f->shared = qvgpu_ram_page(v);
     f->src = qvgpu_alloc(v, QVGPU_VRAM, SLICES_PAGES * QVGPU_PAGE, QVGPU_PAGE);
@@ -554,9 +549,8 @@ static void test_registers(void)
 /*
  * Catches: an index in the saved state is used unchecked.
  *
- * The test searches the saved state for the address on which the queue stalled
- * (VGPUStall.va), and changes single bytes of the fields around this field. See
- * sdma/vmstate.c for the order of the fields.
+ * The test finds the value of VGPUStall.va in the saved state, and changes
+ * single bytes around it. The order of the fields is in sdma/vmstate.c.
  */
 static void test_hostile(void)
 {

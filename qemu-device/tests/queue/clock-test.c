@@ -27,9 +27,8 @@
 #define QUANTUM_MS  5
 /*
  * Virtual time at which a wait begins in the tests that call move(). move()
- * changes the deadline of the wait in the saved state, and finds the deadline
- * by its value. So no other data in the state may have this value. A deadline
- * that is counted from START_NS, an unusual number, is unique.
+ * searches the saved state for the deadline of the wait. START_NS is an unusual
+ * number, so that no other data in the state equals the deadline.
  */
 #define START_NS    1234567890000ll
 
@@ -190,13 +189,9 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Without the CAM, a faulting access is retried every 1 ms. Not every retry
- * sends an interrupt entry: the interval between the entries doubles each time.
- * The second entry comes 1 ms after the first one, and the third entry 2 ms
- * after the second one.
- *
- * Catches: the retries or the interrupt entries do not follow the virtual
- * clock, or continue while the machine is stopped.
+ * Catches: without the CAM, the retries or the interrupt entries of a faulting
+ * access do not follow the virtual clock, or continue while the machine is
+ * stopped.
  */
 static void test_retry(void)
 {
@@ -206,6 +201,10 @@ static void test_retry(void)
     qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
     qvgpu_pkt_fence(&t.q, VA, 1);
     qvgpu_sdma_kick(&t.q);
+    /*
+     * The access is retried every 1 ms. The interval between the interrupt
+     * entries doubles each time: entries come after 0, 1 and 3 ms.
+     */
     expect_entry(&t);
     expect_wait_ns(&t, MS);
     expect_entry(&t);
@@ -431,11 +430,10 @@ static char *running_args(const Running *m, char **path)
 
 /*
  * Catches:
- * - LOOP_TIMER runs while the virtual clock is stopped. The test stops the
- *   machine for 100 ms of host time.
- * - LOOP_TIMER never ends with icount, because the device sets no timer. While
- *   no CPU runs, the virtual clock advances only to the deadlines of timers.
- * - LOOP_TIMER never ends with icount, because the vCPU does not notice that an
+ * - LOOP_TIMER runs while the virtual clock is stopped.
+ * - With icount, LOOP_TIMER never ends: the device sets no timer, so that the
+ *   virtual clock does not advance while no CPU runs.
+ * - With icount, LOOP_TIMER never ends: the vCPU does not notice that an
  *   engine's thread has set a timer.
  */
 static void test_running_loop(const void *machine)

@@ -140,10 +140,8 @@ static void test_acknowledge_without_repair(void)
 }
 
 /*
- * A copy faults at every page of its source and its destination. When a page
- * faults, the test overwrites the completed pages of the source, and all copied
- * bytes in the destination, so that a byte that is copied twice differs. Then
- * the test maps the page.
+ * A copy faults at every page of its source and its destination. At each fault,
+ * the test overwrites what is already copied, and then maps the page.
  *
  * Catches: the copy loses, repeats or reorders bytes.
  */
@@ -409,9 +407,9 @@ static void test_ring_faults(void)
 
 /*
  * Two queues copy while the test unmaps pages. When a copy faults on a page,
- * the test maps this page again. In the end, all data must be right.
+ * the test maps this page again.
  *
- * Catches: data is lost when a running engine races with a repair, an unmap, an
+ * Catches: data is lost when a running engine races with a map, an unmap, an
  * invalidation or an acknowledge.
  */
 static void test_unmap_storm(void)

@@ -126,9 +126,9 @@ static void test_pre_exe(void)
 }
 
 /*
- * The packets in the ring invalidate a page as amdgpu does: they write the
- * page-table entry, request the invalidation and poll for the acknowledge. The
- * fence after the poll must use the new page.
+ * Invalidate a page by packets, as amdgpu does: write the page-table entry,
+ * request the invalidation and poll for the acknowledge. The fence after the
+ * poll must use the new page.
  *
  * Catches: a register write is done after later packets, or has no effect.
  */

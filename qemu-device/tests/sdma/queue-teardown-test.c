@@ -123,10 +123,6 @@ static void drain(QVGPU *v)
  * Catches: a queue cannot be destroyed in one of its states; a destroyed queue
  * still executes packets; the next queue of the same RLC inherits the state or
  * error of the destroyed queue; the destruction affects other queues.
- *
- * The test destroys a queue in the order of KFD without a hardware scheduler:
- * disable the queue, wait until the queue is idle, disable its doorbell, load
- * the new queue.
  */
 static void test_destroy(void)
 {
@@ -160,6 +156,7 @@ static void test_destroy(void)
         if (state != FROZEN) {
             qvgpu_sdma_pass(&kq);
         }
+        /* Destroy the queue as KFD does without a hardware scheduler. */
         qvgpu_sdma_disable(&q);
         g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);
         qvgpu_sdma_wr(&q, SDMA_DOORBELL, 0);

@@ -460,8 +460,8 @@ static void test_reuse(void)
 }
 
 /*
- * The engine is idle when the doorbells ring. The test runs once with a spin
- * time of 0 and once with 4 s.
+ * Ring doorbells of an idle engine. The workers spin for 0 s in the first run,
+ * for up to 4 s in the second.
  *
  * Catches: a doorbell is lost while a worker spins or goes to sleep; a worker
  * still spins after the machine has stopped, or when QEMU quits.

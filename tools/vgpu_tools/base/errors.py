@@ -13,9 +13,8 @@ REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, e
 
 
 def refused_by_machine(error: OSError, folders: Sequence[Path]) -> str:
-    """Return the message for an error that the user can fix on the machine (full disk, permissions, I/O error): the
-    file, the reason, and for a full disk the free space of `folders`. Return '' for any other error, which is a bug of
-    the tools."""
+    """Return the message for an error that the user can fix on the machine (full disk, permissions, I/O error). For a
+    full disk, add the free space of `folders`. Return '' for any other error: a bug of the tools."""
     if error.errno not in REFUSED:
         return ""
     name = error.filename2 or error.filename

@@ -50,12 +50,10 @@ def how_it_ended(returncode: int) -> str:
 def end_process(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS, *, group: bool = False) -> None:
     """End a process: SIGTERM first, SIGKILL after `seconds`. Returns when the process has ended.
 
-    With `group`, signal the process's group. The function then returns when the group is empty, at
-    the latest `seconds` after SIGKILL. The caller must have started the process with
-    start_new_session=True. In the main thread, SIGINT and SIGTERM have no effect while the function
-    ends a group, because a second Ctrl-C would end the function and leave processes of the group
-    running.
+    With `group`, end all processes of the process's group, and return at the latest `seconds` after SIGKILL.
+    The process must have been started with start_new_session=True.
     """
+    # In the main thread, ignore SIGINT and SIGTERM: a second Ctrl-C would leave processes of the group running.
     with _without_interrupts() if group else nullcontext():
         if not _ended(process, signal.SIGTERM, seconds, group):
             _ended(process, signal.SIGKILL, seconds if group else math.inf, group)

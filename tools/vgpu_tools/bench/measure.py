@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs all benchmarks, prints one table of their results, and writes build/bench.json.
+"""Runs all benchmarks, prints a table of the results (median and range), and writes build/bench.json.
 
-vgpu-bench (bench/guest) measures the guest; vgpu-kfd-bench (qemu-device/tests/bench.c) measures the device without a
-guest; vgpu-test-rocr measures ROCr; bench/host/memcpy.c measures the host's memcpy. Each program prints samples as
-lines of JSON. The boot is measured as the time of a ./vgpu process. The table has the median and the range of the
-samples.
-
-A row may have a bar, which is the goal for its result. The table marks a result that misses its
-bar, but the exit status stays 0. The exit status is 1 if something could not be measured.
+A row of the table may have a bar, the goal for the result. The table marks a missed bar; the exit status does not
+depend on the bars.
 """
 
 import argparse

@@ -37,19 +37,15 @@ Results = dict[Key, Result]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table. It shows the result of `key`. The reference is the result of `against`.
-
-    `bar` is the goal for the ratio of result and reference. `absolute_bar` is the goal for the
-    result itself, in the result's unit. With `lower_is_better`, a goal is an upper limit.
-    """
+    """A row of the table: the result of `key`, and as reference the result of `against`."""
 
     label: str
     key: Key
     against: Key | None = None
     against_label: str = ""
-    bar: float | None = None
-    absolute_bar: float | None = None
-    lower_is_better: bool = False
+    bar: float | None = None  # goal for the ratio of result and reference
+    absolute_bar: float | None = None  # goal for the result itself, in the result's unit
+    lower_is_better: bool = False  # True: a goal is an upper limit. False: a lower limit
 
 
 def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:
@@ -213,21 +209,15 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Yield the rows of KFD's calls and of ROCr's copies. Each reference is measured in the same guest:
-
-    - row of a BO or an event: similar work without KFD
-    - row of the slowest process: the mean of all processes
-    - row of a copy by ROCr: the rate of the same copy, computed from the engine's time stamps
-    - row of a mapping on several GPUs: the same mapping on one GPU
-
-    The rows on the creation and destruction of queues have no reference.
-    """
+    """Yield the rows of KFD's calls and of ROCr's copies. Each reference is measured in the same guest as the result.
+    The rows on the creation and destruction of queues have no reference."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),
         ("100 processes with 8 queues: the slowest", "crowd-slowest", 0, "ms", "crowd-mean", "mean", 2),
     ):
         yield Row(label, Key(name, size, unit), Key(against, size, unit), other, bar=bar, lower_is_better=True)
+    # The reference is the rate of the same copy, computed from the engine's time stamps.
     for way, label in (("in", "to VRAM"), ("out", "back")):
         key = Key(f"rocr-copy-{way}", 64 * MIB, "GB/s")
         yield Row(f"ROCr's asynchronous copy {label}", key, replace(key, name=f"rocr-engine-{way}"), "engine", bar=0.8)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Installs missing Debian packages on the host, and downloads packages of the pinned release.
 
-A download uses a private apt configuration with its own source list, package lists and cache. The
-download therefore does not change the machine's package state. The mirror's address, the keyrings,
-the list of installed packages (dpkg's status file) and all other settings of apt are those of the
-machine.
+Downloads use a private apt configuration (configure()), so that they do not change the machine's
+package state.
 """
 
 import functools
@@ -72,9 +70,8 @@ def host_packages(listed: str = "packages") -> Step:
 
 def _mirrors() -> tuple[str, str]:
     """Return the URLs of a Debian mirror and of a mirror of Debian's security updates. Each URL is
-    from its environment variable, else from this machine's apt configuration. If neither names a
-    security mirror, the second URL is the first one with "-security" appended. Raises Failure if
-    neither names a Debian mirror."""
+    from its environment variable, else from this machine's apt configuration. Raises Failure if
+    there is no Debian mirror."""
     given = environment.read()
     main, security = given.mirror, given.security_mirror
     fields = "$(CREATED_BY)|$(RELEASE)|$(REPO_URI)"
@@ -89,6 +86,7 @@ def _mirrors() -> tuple[str, str]:
             main = main or uri
     if not main:
         raise Failure(f"this machine's apt configuration names no Debian mirror: {MIRROR_HINT}")
+    # Without a security mirror, take the Debian mirror's URL with "-security" appended.
     return main, security or main.rstrip("/") + "-security"
 
 
@@ -112,6 +110,7 @@ def configure(job: Job) -> None:
         for folder in ("lists/partial", "cache/archives/partial"):
             (APT / folder).mkdir(parents=True, exist_ok=True)
         listing.write_text(sources)
+        # All other settings are the machine's, for example the list of installed packages.
         CONF.write_text(
             f'Dir::Etc::sourcelist "{listing}";\n'
             'Dir::Etc::sourceparts "-";\n'

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes a read-only EROFS image. The image is not compressed, files share no data blocks, and all
-files belong to root.
+"""Writes a read-only EROFS image without compression. All files belong to root.
 
-Layout: superblock in block 0, then the inodes (32 bytes each, the root folder's first), then the data of each inode in
-whole blocks. An inode's number (nid) is its offset in the image in units of 32 bytes.
+Layout:
+- block 0: the superblock
+- from block 1: the inodes, 32 bytes each, the root folder's first
+- then the data of each inode, in whole blocks, which no other inode shares
 """
 
 import stat
@@ -30,7 +31,7 @@ class Node:
     content: bytes = b""
     parent: "Node | None" = None
     entries: dict[bytes, "Node"] = field(default_factory=dict)
-    nid: int = 0
+    nid: int = 0  # number of the inode: its offset in the image, in units of 32 bytes
 
 
 class Image:

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Builds the guest's kernel in its flavours (FLAVOURS), and the driver as a module of this kernel.
 
-The image and the driver are two steps: a change of the driver builds only the driver. A marker in the cached build tree
-records the inputs of the last complete build. A fresh checkout with the same inputs copies the image from the build
-tree without running kbuild. If the user names a source tree (KERNEL_SRC), both steps always run kbuild.
+The image and the driver are two steps, so that a change of the driver's code builds only the driver.
 """
 
 import re
@@ -44,11 +42,10 @@ def image(flavour: str) -> Path:
 
 
 def bzimage(flavour: str) -> Path:
-    """Return the kernel as a bzImage, which the firmware loads. A guest needs it for suspend-to-RAM.
+    """Return the kernel as a bzImage, for guests that suspend to RAM.
 
-    QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset,
-    at which an ELF kernel would overwrite the sleeping kernel. The firmware loads a bzImage only
-    when the guest boots, not at a wake-up.
+    A wake-up is a reset. At a reset, QEMU writes an ELF kernel into memory, over the sleeping
+    kernel. A bzImage is loaded by the firmware, only at boot.
     """
     return folder(flavour) / "bzImage"
 
@@ -73,7 +70,8 @@ def _bring_up(job: Job, flavour: str) -> None:
     the tree, so the last build may have been another checkout's."""
     source, work, inputs = sources.linux(), tree(flavour), _inputs(flavour)
     source.hook(job, GUEST_DRIVER)
-    done = work / ".vgpu-done"
+    done = work / ".vgpu-done"  # holds the inputs of the last complete build in the build tree
+    # Run kbuild in any case for a source tree of the user (KERNEL_SRC), because the user may have changed the tree.
     if done.exists() and done.read_text() == inputs and not source.named:
         return
     done.unlink(missing_ok=True)

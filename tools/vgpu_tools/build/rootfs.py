@@ -2,10 +2,7 @@
 """Makes the mini root file system: an initramfs of busybox, the modules, the agent and the guest
 programs.
 
-A guest that starts from a snapshot has the file system in two parts. The first part, an initramfs
-without modules and programs, is in the snapshot. The second part, a read-only disk with modules and
-programs, is not in the snapshot. So a change in the code of the driver or of a program needs no new
-snapshot.
+A guest that starts from a snapshot has the file system in two parts: see build_split().
 """
 
 import os
@@ -41,10 +38,10 @@ def disk(flavour: str) -> Path:
 
 
 class Archive:
-    """A cpio archive in the "newc" format that the kernel unpacks; all files belong to root.
+    """A cpio archive in the "newc" format, which the kernel unpacks. All files belong to root.
 
-    The archive is not compressed. An emulated CPU would take longer to decompress an archive than
-    the host takes to read the uncompressed archive, which is larger.
+    The archive is not compressed: an emulated CPU would take longer to decompress it than the host
+    takes to read a larger file.
     """
 
     def __init__(self, file: Path) -> None:
@@ -147,8 +144,11 @@ def build(flavour: str) -> Step:
 
 
 def build_split(flavour: str) -> Step:
-    """Return the step that makes the file system in two parts, for guests that start from a snapshot:
-    the initramfs base() and the disk disk()."""
+    """Return the step that makes the file system in two parts, for guests that start from a snapshot.
+
+    The snapshot contains the initramfs base(), but not the disk disk(). So a change of the driver or
+    of a program needs no new snapshot.
+    """
 
     def make(job: Job) -> None:
         new = base(flavour).with_suffix(".new")

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fetches the source trees of QEMU and Linux, the firmware and busybox, once each, into the cache.
 
-A build first copies the device or the driver, and include/, from the checkout to the overlay, a folder in the cache.
-The overlay's apply.sh then adds the device or the driver to a private copy of a source tree, never to the original: it
-makes links to the overlay, and applies the device's patches for QEMU. Checkouts that share a cache also share the
-overlay.
-
-A build writes a file of the overlay only if its content or mode differs from the checkout's file. An equal file keeps
-its time stamp, so that it causes no compilation, even after a build from another checkout.
+Source.hook() adds the device or the driver to a tree in the cache, never to a tree that the user named.
 """
 
 import filecmp
@@ -24,6 +18,8 @@ from vgpu_tools.build.steps import Job, Step
 from vgpu_tools.build.versions import pins, source_folder
 
 SOURCES = CACHE / "src"
+# For each source tree, a copy of include/ and of the device or the driver. Links in the source tree lead to this copy.
+# Checkouts that share a cache also share the copy.
 OVERLAYS = CACHE / "overlay"
 
 
@@ -37,17 +33,15 @@ class Source:
     named: bool  # the tree is a copy of a tree of the user, who may change that tree at any time
 
     def hook(self, job: Job, part: Path) -> None:
-        """Add `part` (QEMU_DEVICE or GUEST_DRIVER) to the tree. If the tree has it, update it.
-
-        First, renew() makes the tree again if the tree is a copy of a user's tree, if apply.sh or a
-        patch has changed since the last hook(), or if the last hook() did not complete. The tree
-        then has no patch of an earlier hook().
-        """
+        """Add `part` (QEMU_DEVICE or GUEST_DRIVER) to the tree, or update `part` in the tree."""
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)
         mirror(INCLUDE, overlay / INCLUDE.name)
         hooks = fingerprint.of(overlay / part.name / "apply.sh", overlay / part.name / "patches")
+        # The marker holds `hooks` of the last hook(). The marker is empty if that call did not complete,
+        # and missing if the tree is new.
         marker = self.tree.with_name(self.tree.name + ".hooked")
+        # renew() removes the patches of earlier calls, and copies a user's tree again.
         if self.named or (marker.exists() and marker.read_text() != hooks):
             self.renew(job)
         marker.write_text("")
@@ -56,7 +50,8 @@ class Source:
 
 
 def mirror(source: Path, target: Path) -> None:
-    """Make `target` hold the source files of `source`. A file is written only if its content or mode differs."""
+    """Make `target` hold the source files of `source`. A file is written only if its content or mode differs. An equal
+    file keeps its time stamp and is not compiled again, even if another checkout wrote this file."""
     wanted = {path.relative_to(source) for path in fingerprint.source_files(source)}
     target.mkdir(parents=True, exist_ok=True)
     for path in fingerprint.source_files(target):
@@ -118,8 +113,7 @@ def _date_back(tree: Path, reference: Path) -> None:
     """Let no file in `tree` be newer than `reference`, the folder of the download. A newer file gets the
     folder's time stamp.
 
-    Unpacking applies Debian's patches, and the patched files get the time of unpacking. With this time,
-    the files would be compiled again after each unpacking.
+    Otherwise, the files that Debian's patches change would be compiled again after each unpacking.
     """
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Defines build steps. A step that is not up to date runs after the steps that it needs.
-
-A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs
-exist. The steps that an up-to-date step needs are not checked, so that a build with nothing to do
-only reads source files and stamps. Such a build usually starts no process. Exception: if a step
-passed to ensure() has a `check` function (see Step), this function may start a process.
+"""Defines build steps. ensure() runs a step that is not up to date, after the steps that this step
+needs. `Step` says when a step is up to date.
 """
 
 import fcntl
@@ -45,8 +41,7 @@ class Job:
     ) -> None:
         """Run a command with its output in the log. Raises StepFailed if the command fails.
 
-        An exception during the command (KeyboardInterrupt) ends the command's process group. The
-        progress is read from ninja's "[n/m]" or, with `expected_lines`, from the number of kbuild's
+        The progress is read from ninja's "[n/m]" or, with `expected_lines`, from the number of kbuild's
         lines. `env` is added to the environment.
         """
         words = [str(word) for word in command]
@@ -67,7 +62,7 @@ class Job:
                 raise StepFailed(self.step, self.log, f"cannot start {words[0]}: {error.strerror}") from None
             try:
                 self._watch(process, log, expected_lines)
-            except BaseException:
+            except BaseException:  # for example KeyboardInterrupt
                 end_process(process, group=True)
                 raise
             if process.wait() != 0:
@@ -102,27 +97,22 @@ class Step:
     """A build step.
 
     If `check` is given, it returns whether the step is up to date. Otherwise the step is up to date if
-    its stamp holds its `key` and all `outputs` exist. The key is a hash over `name`, `inputs` (for
-    example, a hash of source files), and the keys of the steps in `needs`. Steps that have a `check`
-    do not count in the key of another step.
-
-    `make` is called if the step is not up to date, after the steps in `needs` are up to date. During
-    the call, this process holds the cache lock that `lock` names. Steps that use the same part of the
-    cache have the same `lock`.
-
-    A `shared` step keeps its stamp in the cache, for all checkouts. Any other step keeps its stamp
-    in the checkout's build folder.
+    the file `stamp` holds `key`, and all `outputs` exist.
     """
 
     name: str
     title: str
+    # Makes the outputs. Called if the step is not up to date, after the steps in `needs` are up to
+    # date. During the call, this process holds the cache lock that `lock` names.
     make: Callable[[Job], None]
-    inputs: str = ""
+    inputs: str = ""  # what the outputs depend on besides `needs`, for example a hash of source files
     outputs: Sequence[Path] = ()
     needs: Sequence["Step"] = ()
-    shared: bool = False
-    lock: str = "cache"
+    shared: bool = False  # True: the stamp is in the cache, for all checkouts. False: in the checkout's build folder
+    lock: str = "cache"  # steps that use the same part of the cache have the same lock
     check: Callable[[], bool] | None = None
+    # A hash over `name`, `inputs`, and the keys of the steps in `needs`. Steps with a `check` do not
+    # count in the key of another step.
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +135,8 @@ class Step:
 
 
 def ensure(*wanted: Step) -> None:
-    """Bring steps, and the steps that they need, up to date."""
+    """Bring steps, and the steps that they need, up to date. If a step is up to date already, the steps in its `needs`
+    are not checked. So a build with nothing to do only reads source files and stamps."""
     for step in wanted:
         if step.fresh():
             continue

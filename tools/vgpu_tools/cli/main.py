@@ -104,9 +104,9 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # With Python's default handler of SIGINT, asyncio.run() would install its own handler, which
-        # cancels the main task at the first Ctrl-C. If the task completed nevertheless, this Ctrl-C
-        # would be lost. asyncio.run() does not replace another handler, so install _interrupt().
+        # asyncio.run() replaces Python's default handler by a handler that cancels the main task at
+        # the first Ctrl-C. If the task completes nevertheless, this Ctrl-C is lost. asyncio.run()
+        # does not replace any other handler, such as _interrupt().
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

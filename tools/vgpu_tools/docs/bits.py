@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads descriptions of bit fields, from which WaveDrom draws pictures (site/draw.js). The positions
-of the fields come from masks in a C header.
+"""Reads descriptions of bit fields for WaveDrom (site/draw.js). The file docs/pictures/NAME.toml
+describes one picture:
 
-A source, docs/pictures/NAME.toml, describes one picture:
-
-    header = "FILE"             # header with the masks, relative to the top of the checkout
-    [[words]]                   # a word of 32 or 64 bits, with its fields
+    header = "FILE"             # C header with the masks, relative to the top of the checkout
+    [[words]]                   # a word of 32 or 64 bits
     label = "LABEL"
     bits = 32
     [words.fields]
-    MACRO = "LABEL"             # the bits of a mask
+    MACRO = "LABEL"             # a field with the bits of a mask
     "HIGH:LOW" = "LABEL"        # a field that no macro names
 """
 
@@ -25,9 +23,8 @@ Reader = Callable[[str], str]  # returns the text of a file of the checkout, by 
 
 
 def _bits(field: str, known: dict[str, str]) -> tuple[int, int]:
-    """Return the lowest and the highest bit of a field, which is the name of a macro or "HIGH:LOW".
-    Raises ValueError if no macro of the header has the name of the field, or if the bits that are
-    set in the macro's mask are not consecutive."""
+    """Return the lowest and the highest bit of `field`, a macro's name or "HIGH:LOW". Raises ValueError
+    if `known` lacks the macro, or if the bits that are set in the macro's mask are not consecutive."""
     if match := re.fullmatch(r"(\d+):(\d+)", field):
         return int(match[2]), int(match[1])
     if field not in known:

@@ -59,8 +59,7 @@ def _value(default: str, known: Mapping[str, str]) -> str:
 def properties_page(device: str, hive: str, headers: str, contract: str) -> str:
     """Return the page on properties. The arguments are texts: `device` of the file PROPERTIES, `hive`
     of the file HIVE, `headers` of all the device's headers, `contract` of docs/hardware.md. Raises
-    Failure if docs/hardware.md does not describe a property of `device`. Properties under `#ifdef`
-    need no description there."""
+    Failure if `contract` does not describe a property outside of `#ifdef`."""
     known = {**macros(headers), **macros(device)}
     meanings = _documented(contract)
     rows, delays = [], []

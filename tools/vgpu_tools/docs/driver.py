@@ -79,9 +79,8 @@ def parameters_page(sources: Mapping[str, str]) -> str:
 
 
 def _names(debugfs: str, array: str) -> dict[str, str]:
-    """Parse an array of names in vgpu_debugfs.c. `debugfs` is the text of this file, and `array` is the identifier
-    of the array. In the returned dictionary, a key is an index as the source writes it (`VGPU_CNT_REPLAYS`). The value
-    is the name at this index (`replays`), as debugfs prints it."""
+    """Return the names in the array with the identifier `array`, by index. An index is the text in the source, for
+    example "VGPU_CNT_REPLAYS"; the name at this index is "replays". `debugfs` is the text of vgpu_debugfs.c."""
     match = re.search(rf"\b{array}\[\w+\] = \{{(.*?)^\}};", debugfs, re.M | re.S)
     return dict(re.findall(r'\[(\w+)\] = "(\w+)"', match[1])) if match else {}
 

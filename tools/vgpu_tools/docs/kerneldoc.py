@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generates pages on headers of the driver. In rooms.txt, a folder of sources is a "room". The `face`
-line of a room lists the headers that other rooms may include; they are the room's "faces". Each room
-of the driver that has a `face` line has a page on its faces. Linux's kernel-doc extension reads the
-content of a page from the comments in the sources."""
+"""Generates a page for each folder of the driver that has a `face` line in rooms.txt. The page describes
+the headers in this line. Linux's kernel-doc extension for Sphinx inserts the comments of the sources."""
 
 import re
 from collections.abc import Mapping
@@ -54,11 +52,8 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a page of reStructuredText for each room of the driver that has a `face` line in rooms.txt. (A room is a
-    folder. Its `face` line lists the headers that other rooms may include.)
-
-    The key of a page is the room's name with "-" for "/", or "driver" for the room ".". `texts` has the driver's
-    sources by path. Raises Failure if no page has a kernel-doc comment."""
+    """Return a page of reStructuredText for each folder with a `face` line. The key of a page is the page's name, see
+    _name(). `texts` has the driver's sources by path. Raises Failure if no page has a kernel-doc comment."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:
@@ -69,6 +64,8 @@ def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _name(room: Room) -> str:
+    """Return the name of a folder's page: the folder's path in guest-driver/ with "-" for "/", or "driver" for
+    guest-driver/ itself."""
     return "driver" if room.name == "." else room.name.replace("/", "-")
 
 

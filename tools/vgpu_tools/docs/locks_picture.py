@@ -16,14 +16,13 @@ LINE = 15.0
 
 @dataclass(frozen=True)
 class Lock:
-    """A row of the table of locks in docs/driver.md. `kind` is the kind of the locks, or "" if the
-    row names none. `room` is the folder of the driver that has the locks. `waited` is "yes" if
-    reclaim or an MMU notifier may wait for the locks, "no" if not, and "other" if the table has any
-    other word."""
+    """A row of the table of locks in docs/driver.md. A row may name several locks."""
 
     names: tuple[str, ...]
-    kind: str
-    room: str
+    kind: str  # the text in parentheses behind the names, for example "semaphore"; "": none
+    room: str  # text of the column "folder"
+    # First word of the last column: "yes" if reclaim or an MMU notifier may wait for the locks, "no"
+    # if not; "other" for any other word.
     waited: str
 
 

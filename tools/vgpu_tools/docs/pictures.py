@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws the pictures of the site: those with a source in docs/pictures/, and those that are made
-from rooms.txt (which folder of the code may use which) and from the table of locks. Pages also link
-to pictures of guests' runs, in docs/pictures/runs. run_pictures.py draws these pictures.
-
-Graphviz draws NAME.dot. For the other sources, site/draw.py runs two scripts in a browser: Mermaid
-draws NAME.mmd, a sequence diagram; WaveDrom draws NAME.toml, bit fields (bits.py).
+"""Draws the pictures of the site from the sources in docs/pictures/, from rooms.txt, and from the
+table of locks in docs/driver.md. run_pictures.py draws the pictures of guests' runs.
 """
 
 import json
@@ -44,9 +40,9 @@ def render(root: Path, rooms: Rooms) -> dict[str, str]:
         if file.suffix == ".dot":
             found[file.stem] = svg.dot(text, name)
         elif file.suffix == ".mmd":
-            scripted[name] = text
+            scripted[name] = text  # a sequence diagram for Mermaid
         elif file.suffix == ".toml":
-            scripted[name] = bits.words(text, name, lambda path: (root / path).read_text())
+            scripted[name] = bits.words(text, name, lambda path: (root / path).read_text())  # for WaveDrom
         else:
             raise Failure(f"docs: {name}: no source of a picture")
     drawn = json.loads(docs_environment.run("draw", docs_environment.scripts()[1], json.dumps(scripted)))

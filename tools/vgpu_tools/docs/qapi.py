@@ -72,17 +72,14 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # `section` is the name of the current section, "" before the first section. put[key] is the
-    # text of the current section, member or feature. A line that starts none of these is added to
-    # this text. If `put` is None, `section` says what happens to the line:
-    # - "": no member has started yet. The line is added to the description.
-    # - "Features": no feature has started yet. The line is dropped.
-    # - "Since" or "example": the text of such a section is not kept. The line is dropped.
+    # put[key] is the text of the current section, member or feature. Further lines are added to this
+    # text. If `put` is None, further lines are added to the description, or dropped within a section.
     put: dict[str, str] | None = None
-    key = section = ""
+    key = section = ""  # `section` is the name of the current section; "" before the first section
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):
         if match := SECTION.match(line):
             section = match[1] or "example"
+            # The text of the sections "Since" and "example", and text before the first feature, is dropped.
             put, key = (text.sections, section) if section in ("Returns", "Errors") else (None, "")
             if put is not None:
                 put[key] = match[2]

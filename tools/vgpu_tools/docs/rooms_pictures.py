@@ -49,13 +49,13 @@ def _title(name: str, folder: str) -> str:
 
 
 def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
-    """Return a graph of a section's rooms, in Graphviz's language. `folder` is the section's folder.
-    An arrow from room A to room B means that A may use B. The arrow is left out if a longer path of
-    arrows leads from A to B. `looks` maps names of rooms and of top folders to classes of site.css.
-    A room whose own name is not in `looks` has the class of its top folder, if `looks` has this folder."""
+    """Return a graph of the rooms in the section `folder`, in Graphviz's language. An arrow from A to B
+    means that A may use B. reduced() removes some arrows. `looks` has classes of site.css, by names of
+    rooms and of top folders."""
     used = reduced(arrows(rooms, folder))
     lines = []
     for name in used:
+        # The class of the room's own name has precedence over the class of its top folder.
         look = looks.get(name, looks.get(name.partition("/")[0], ""))
         lines.append(f"{svg.quoted(name)} [label={svg.quoted(_title(name, folder))}, class={svg.quoted(look)}]")
     lines += [f"{svg.quoted(name)} -> {svg.quoted(one)}" for name, to in used.items() for one in sorted(to)]
@@ -63,9 +63,8 @@ def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
 
 
 def matrix(rooms: Rooms, folder: str) -> str:
-    """Return a table of a section's rooms as SVG. `folder` is the section's folder. Each room has a row and a column. A
-    mark means that the room of the row may use the room of the column. The columns are in the order of rooms.txt, the
-    rows in the reverse order."""
+    """Return a table of the rooms in the section `folder`, as SVG. Each room has a row and a column. A mark means that
+    the room of the row may use the room of the column."""
     used = arrows(rooms, folder)
     names = list(used)
     size = CELL * len(names)

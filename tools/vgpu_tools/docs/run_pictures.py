@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws the pictures of real runs in docs/pictures/runs. The numbers in the pictures come from the
-JSON file of `vgpu_tools.trace.runs`. matplotlib draws the pictures, in the site's Python environment.
-
-The file runs.txt (`FACTS`), beside the pictures, has the command, commit, date and machine of the
-runs. The file also tells how precisely the clocks of device and driver were joined, and what is
-inconsistent in the recordings (for example, lost events). One line for each picture has the main
-numbers of this picture."""
+"""Draws the pictures of guests' runs in docs/pictures/runs, from the JSON of `vgpu_tools.trace.runs`.
+`site/run_pictures.py` does the drawing, in the site's Python environment."""
 
 import json
 from pathlib import Path
@@ -19,7 +14,7 @@ from vgpu_tools.docs.pictures import FOLDER, RUNS
 PLACE = ROOT / FOLDER / RUNS
 # Names of the pictures. They are also keys in the JSON of vgpu_tools.trace.runs.
 NAMES = ("demo-timeline", "pressure", "fault-latency", "one-fault", "svm-life")
-FACTS = "runs.txt"
+FACTS = "runs.txt"  # the file beside the pictures with the facts about the runs: see facts()
 
 
 def check(folder: Path) -> None:
@@ -42,7 +37,9 @@ def facts(numbers: str) -> str:
         lines = [f"{key}: {run[key]}" for key in ("command", "commit", "date", "machine")]
         clocks = ", ".join(f"{name} {us:g} us" for name, us in run["clock_us"].items())
         lines.append(f"clocks of device and driver joined within: {clocks}")
+        # Inconsistencies in the recordings, for example lost events
         lines += [f"inconsistent: {doubt}" for doubt in run["doubts"]]
+        # The main numbers of each picture
         lines += [f"{name}.svg: {data[name]['text']}" for name in NAMES]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Failure(f"pictures: no numbers of runs: {error!r}", status=1) from None

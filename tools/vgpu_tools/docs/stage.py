@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Copies the pages of the checkout to the folder that Sphinx reads.
-
-A page of docs/ keeps its name. README.md and CONTRIBUTING.md become readme.md and contributing.md.
-The README.md of another folder becomes folders/FOLDER.md. Links between pages are changed
-accordingly. A link to a file that is no page becomes a link to a copy of the file. `<a id="x"></a>`
-becomes a target for MyST. The target's name begins with the page's name, because targets must be
-unique in the site.
+"""Copies the pages of the checkout to the folder that Sphinx reads. The copies have the names that
+place() returns. Links in the copies lead to the new names, and `<a id="x"></a>` becomes a target for
+MyST.
 """
 
 import re
@@ -33,8 +29,8 @@ def place(file: str) -> str:
 
 
 def _label(file: str, anchor: str) -> str:
-    """Return the name of the MyST target that replaces an anchor of the page `file`. The name is unique
-    in the site."""
+    """Return the name of the MyST target that replaces an anchor of the page `file`. The name begins with the
+    page's name, because targets must be unique in the site."""
     return f"{place(file).removesuffix('.md').replace('/', '-')}-{anchor}"
 
 
@@ -43,8 +39,7 @@ class Stage:
 
     def __init__(self, root: Path, files: Sequence[str], generated: Mapping[str, str]) -> None:
         """`files` are the names of the checkout's files, relative to `root`. `generated` has the texts of further
-        pages. Its keys are the names that these pages would have in the checkout. In generated pages that are not
-        Markdown, write() changes no links and anchors."""
+        pages, by the names that these pages would have in the checkout."""
         self.root = root
         self.pages = {file: (root / file).read_text() for file in files if file.endswith(".md")} | dict(generated)
         self.copies: set[str] = set()  # files to which pages link
@@ -54,6 +49,7 @@ class Stage:
         """Write the pages, and the files to which the pages link, below a folder. A page is written only
         if its content differs, so that Sphinx reads only changed pages again."""
         for file, text in self.pages.items():
+            # Generated pages that are not Markdown are written without changes of links and anchors.
             put(target / place(file), self.converted(file) if file.endswith(".md") else text)
         for file in sorted(self.copies):
             copy = target / "files" / file
@@ -81,10 +77,10 @@ class Stage:
 
     def _line(self, file: str, line: str, where: str, above: list[str]) -> str:
         """Return a line of text with the links changed to destinations in the site, and without the anchors. Each
-        anchor becomes a MyST target, which is a line of its own. The target is appended to the lines `above`, or
-        replaces their last line if that line is empty."""
+        anchor becomes a MyST target, which is a line of its own at the end of the lines `above`."""
         for anchor in ANCHOR.findall(line):
             label = f"({_label(file, anchor)})="
+            # The target replaces the last line of `above` if that line is empty.
             if above and not above[-1]:
                 above[-1] = label
             else:
@@ -92,9 +88,9 @@ class Stage:
         return LINK.sub(lambda match: f"]({self._link(file, match[1], where)})", ANCHOR.sub("", line))
 
     def _link(self, file: str, to: str, where: str) -> str:
-        """Convert `to`, the destination of a link on the page `file` of the checkout. Return the link's destination in
-        the site. Raises Failure if `to` names a file that does not exist. `where` is the file and line of the link, for
-        the message."""
+        """Return the destination in the site for a link on the page `file`. `to` is the link's destination in the
+        checkout. Raises Failure, with the link's file and line from `where`, if `to` names a file that does not
+        exist."""
         if re.match(r"[a-z]+:", to):
             return to
         path, _, anchor = to.partition("#")
@@ -108,7 +104,7 @@ class Stage:
             return f"{here}#{anchor}" if anchor and path else here if path else f"#{anchor}"
         if not (self.root / target).is_file():
             raise Failure(f"docs: {where}: a link to {to}, which does not exist")
-        self.copies.add(target)
+        self.copies.add(target)  # a file that is no page: write() copies the file into the site
         return relpath(f"files/{target}", dirname(place(file)) or ".")
 
 

@@ -18,11 +18,9 @@ def _cell(text: str) -> str:
 
 
 def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table with a row for each of `rows`, whose cells are Markdown.
+    """Return a Markdown table. The cells of `rows` are Markdown; `title` names the table in messages.
 
-    `title` names the table in messages. Raises Failure if a row has not as many cells as `head`.
-    Also raises Failure if there are no rows, because then the source of the table must have changed
-    its form.
+    Raises Failure if a row has not as many cells as `head`, or if there are no rows.
     """
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for row in rows:

@@ -16,17 +16,15 @@ GUEST, BENCH = "tools/vgpu_tools/guest/options.py", "tools/vgpu_tools/bench/meas
 
 @dataclass(frozen=True)
 class Option:
-    """An option or a positional word of a command, from a call of add_argument() in the source.
-
-    `default`, `type` and `choices` are the values of the keywords with these names; `text` is the value of the keyword
-    `help`. Each is "" if the call lacks the keyword. `flag` says whether the call has the keyword `action`."""
+    """An option or a positional word of a command, from a call of add_argument() in the source. `default`, `type` and
+    `choices` are the values of the keywords with these names; "" if the call lacks the keyword."""
 
     names: tuple[str, ...]
     default: str = ""
     type: str = ""
     choices: str = ""
-    flag: bool = False
-    text: str = ""
+    flag: bool = False  # whether the call has the keyword `action`
+    text: str = ""  # value of the keyword `help`
 
 
 def _text(node: ast.expr) -> str:
@@ -54,11 +52,11 @@ def _functions(source: str) -> dict[str, ast.FunctionDef]:
 def options(
     function: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef], given: Sequence[ast.expr] = ()
 ) -> list[Option]:
-    """Return the options that `function` adds to parsers, in the order of the source, and the
-    options that the called `helpers` add.
+    """Return the options that `function` adds to parsers, and those that the called `helpers` add, in
+    the order of ast.walk().
 
-    `given` are the arguments of a call of `function`. An option's default may be a parameter of
-    `function`. Then the default of the returned option is the argument for this parameter.
+    `given` are the arguments of a call of `function`. If an option's default is a parameter of
+    `function`, the argument replaces this default.
     """
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []

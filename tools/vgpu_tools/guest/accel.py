@@ -28,13 +28,9 @@ def arguments(name: str) -> list[str]:
 
 
 def kernel_arguments(name: str) -> list[str]:
-    """Return the arguments of the guest's kernel: the rate of the TSC on TCG. The list is empty on
-    KVM, or if the rate is unknown.
-
-    A TCG guest reads the host's time stamp counter. If the guest's kernel measured the rate of the
-    counter on a busy host, the rate would be wrong: time in the guest would run several times too
-    fast, and every timeout in the guest would be too short.
-    """
+    """Return the arguments of the guest's kernel: on TCG the rate of the host's TSC, which a TCG guest
+    reads. On a busy host, the kernel would measure a wrong rate, and time in the guest would run
+    several times too fast."""
     khz = tsc.khz() if name == "tcg" else 0
     return [f"tsc_early_khz={khz}"] if khz else []
 
@@ -49,9 +45,8 @@ def check(name: str) -> None:
 def choose(comes_up: Callable[[str], bool]) -> str:
     """Return the name of the accelerator that works on this host.
 
-    A guest may fail to boot on KVM although /dev/kvm can be opened. `comes_up(NAME)` boots a guest on an accelerator
-    and returns whether the guest came up. This function calls `comes_up` only once after each boot of the host, because
-    the cache keeps the result.
+    `comes_up("kvm")` returns whether a trial guest boots on KVM. The boot may fail although /dev/kvm can be opened. The
+    cache keeps the result until the host's next boot.
     """
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"

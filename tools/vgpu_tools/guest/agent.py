@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Implements the protocol to the agent in the guest: frames over a socket that QEMU connects to a
-virtio-serial port.
+"""Implements the protocol to the agent in the guest, over a virtio-serial port.
 
-A frame is one byte of kind, four bytes of length (little endian) and that many bytes:
+A frame is one byte of kind, four bytes with the length of the payload, and the payload. Numbers are
+little endian. Kinds and payloads:
 
-    to the host    H  state of the driver: absent, ready, failed; or
-                      waiting (to be saved in a snapshot), restored (from a snapshot, waits for frame T)
-                   O  standard output       E  standard error
-                   X  exit status, 4 bytes
-    to the guest   R  flags (1 byte), rows, columns (2 bytes each), then the command's words, each ended by NUL
-                   I  standard input; an empty frame is end of file
-                   W  rows, columns         D  dump tasks to the console
+    to the host    H  state of the driver: absent, ready or failed; WAITING or RESTORED before the driver is loaded
+                   O  standard output
+                   E  standard error
+                   X  exit status (4 bytes)
+    to the guest   R  flags (1 byte), rows, columns (2 bytes each), words of the command, each ended by NUL
+                   I  standard input; empty: end of file
+                   W  rows, columns (2 bytes each)
+                   D  empty; the guest dumps its tasks to the console
                    S  random bytes, which seed the kernel's random numbers
-                   T  time of day: nanoseconds since 1970 (8 bytes); a restored guest gets S, then T
+                   T  time of day: nanoseconds since 1970 (8 bytes)
 """
 
 import struct
@@ -21,7 +22,9 @@ from collections.abc import Iterator, Sequence
 
 HELLO, STDOUT, STDERR, EXIT = b"HOEX"
 RUN, STDIN, SIZE, DUMP, SEED, TIME = b"RIWDST"
-WAITING, RESTORED = "waiting", "restored"  # states in frame H before the driver is loaded
+# States in frame H before the driver is loaded. In state WAITING, the guest waits to be saved in a
+# snapshot. In state RESTORED, the guest has been restored, has got frame S, and waits for frame T.
+WAITING, RESTORED = "waiting", "restored"
 
 TERMINAL = 0x01  # flag in frame R: run the command on a terminal
 LEAKS = 0x02  # flag in frame R: run kmemleak after the command

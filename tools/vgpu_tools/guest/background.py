@@ -24,9 +24,9 @@ class Background:
         snapshot: BinaryIO | None = None,
         verbose: bool = False,
     ) -> None:
-        """The run has no timeout; the caller may call give_up(). The run's thread calls `on_output` with each piece of
-        the command's output. With `streams` the output goes only to these streams: `output` and `errors` stay empty,
-        and `on_output` is not called. Other parameters: see Run."""
+        """The run's thread calls `on_output` with each piece of the command's output. With `streams` the output goes
+        only to these streams: `output` and `errors` stay empty, and `on_output` is not called. Other parameters: see
+        Run. The run has no timeout."""
         self.output = bytearray()  # the command's output so far
         self.errors = bytearray()
         self._on_output = on_output

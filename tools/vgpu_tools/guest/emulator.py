@@ -17,11 +17,8 @@ from vgpu_tools.guest.config import CONSOLE_PIPE, Guest
 
 
 class Emulator:
-    """A QEMU that runs while the `with` block runs. Before the block no process runs and no file is written.
-
-    QEMU is killed at the end of the block. If the thread that entered the block ends within the
-    block, the kernel kills QEMU (die_with_parent()).
-    """
+    """A QEMU that runs during the `with` block. Before the block no process runs and no file is written. QEMU is
+    killed at the end of the block, or when the thread that entered the block ends (die_with_parent())."""
 
     def __init__(self, guest: Guest, accelerator: str, log: Path, record: Path, console: str = CONSOLE_PIPE) -> None:
         """The file `log` receives QEMU's standard error. The file `record` receives QEMU's command line.

@@ -44,15 +44,13 @@ def drop(data: bytes) -> None:
 
 @dataclass
 class Streams:
-    """The command's streams: sinks of its output and its errors, and the descriptor of its input (None: no input).
-
-    With `terminal` the command has a terminal, of the size of this process's terminal. `input` is then this process's
-    terminal, and is in raw mode during the run.
-    """
+    """The streams of a command in a guest: sinks of the output and of the errors, and the input."""
 
     output: Sink = field(default=partial(write_all, 1))
     error: Sink = field(default=partial(write_all, 2))
-    input: int | None = None
+    input: int | None = None  # a descriptor; None: no input
+    # True: the command has a terminal, of the size of this process's terminal. `input` is then this process's terminal,
+    # and is in raw mode during the run.
     terminal: bool = False
 
 
@@ -100,29 +98,23 @@ class Requests:
 class Run:
     """A guest from start to end.
 
-    The caller calls `execute()` once; before that call no process runs and no folder exists. `give_up()` and `stop()`
-    may be called from other threads, from signal handlers and from the sinks of the streams, also before `execute()`.
-    If the thread that called `execute()` ends, QEMU is killed.
+    Call `execute()` once. If the thread that called `execute()` ends, QEMU is killed. Other threads, signal handlers
+    and the sinks of the streams may call `give_up()` and `stop()`, also before `execute()`.
     """
 
     def __init__(
         self,
         guest: Guest,
-        words: Sequence[str],
-        streams: Streams | None = None,
-        timeout: float = 0,
-        verbose: bool = False,
+        words: Sequence[str],  # the command and its arguments
+        streams: Streams | None = None,  # None: no input; output and errors of this process
+        timeout: float = 0,  # in seconds; 0: none
+        verbose: bool = False,  # True: copy the console to standard error
         snapshot: BinaryIO | None = None,
-        own_session: bool = False,
+        own_session: bool = False,  # True: signals of the terminal (Ctrl-C) do not reach QEMU
     ) -> None:
-        """`words` are the command and its arguments. If `streams` is None, the command has no input and writes to this
-        process's output and errors. `timeout` is in seconds; 0: none. `verbose` copies the console to standard error.
-        If `own_session` is True, signals of the terminal (Ctrl-C) do not reach QEMU.
-
-        If `snapshot`, an open file, is given, the guest is restored from this file and does not
-        boot; `guest` must have the options of the guest that was saved. The caller closes
-        `snapshot` after the run.
-        """
+        """If `snapshot`, an open file, is given, the guest is restored from this file and does not
+        boot. `guest` must then have the options of the guest that was saved. The caller closes
+        `snapshot` after the run."""
         self.guest = guest
         self.words = words
         self.streams = streams or Streams()
@@ -310,10 +302,10 @@ class Running:
             self.process.wait(max(0.1, end - time.monotonic()))
 
     def _note_machine(self) -> None:
-        """Write two files to the run's folder. One file has the backtraces of QEMU's threads (virtual CPUs, workers of
-        the devices). The other file has the state of the virtual CPUs and of their local APICs. The state of a local
-        APIC shows whether an interrupt was lost. The second file is left out if QEMU's monitor gives no answer."""
+        """Write two files to the run's folder: the backtraces of QEMU's threads, and the state of the virtual CPUs and
+        of their local APICs. The second file is left out if QEMU's monitor gives no answer."""
         (self.folder / run_folder.THREADS).write_text(postmortem.threads(self.process.pid))
+        # The state of a local APIC shows whether an interrupt was lost.
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
         with contextlib.suppress(Failure, qmp.Refused):

@@ -23,14 +23,12 @@ class Counter(_Answer):
 
 
 class Injection(_Answer):
-    """An injection. An occasion is an event at which the injection could take effect. `seen` is
-    the number of occasions that matched the filter, `fired` the number of occasions at which the
-    injection took effect. `active` means that the injection can take effect again."""
+    """An injection. An occasion is an event at which the injection could take effect."""
 
     id: int
-    fired: int
-    seen: int
-    active: bool
+    fired: int  # number of occasions at which the injection took effect
+    seen: int  # number of occasions that matched the injection's filter
+    active: bool  # whether the injection can take effect again
     injection: dict[str, Any]
 
 

@@ -21,12 +21,10 @@ def allow_core() -> None:
 
 
 def take_core(pid: int, folder: Path) -> str:
-    """Move the core file that a dead child left in this process's working directory into a run's folder.
-
-    Returns a text for the user with the core's path; '' if there is no core. If the host's core_pattern names another
-    folder or a program, no file is moved and the text has the pattern.
-    """
+    """Move a dead child's core file from this process's working directory into a run's folder. Return a text for the
+    user: the core's path, or the host's core_pattern if the core is elsewhere; '' without a core."""
     pattern = CORE_PATTERN.read_text().strip() if CORE_PATTERN.exists() else CORE
+    # With "/" the pattern names another folder, with "|" a program that receives the core.
     if "/" in pattern or pattern.startswith("|"):
         return f"core: by the host's core_pattern, {pattern}"
     for path in (Path(f"core.{pid}"), Path("core")):

@@ -30,24 +30,17 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run.
-
-    `status` is the command's exit status, None if the command did not end. `said` is the line of the kernel or of QEMU
-    that is the reason for the verdict. `qemu` is QEMU's return code (negative: the signal that ended QEMU), None if the
-    run terminated QEMU. `limit` is the timeout and `seconds` the duration of the run. `core` is a text with the place
-    of QEMU's core file, empty if there is none. `snapshot` is the path of the snapshot from which the guest was
-    restored, empty if the guest booted.
-    """
+    """The result of a run."""
 
     verdict: Verdict
     folder: Path
-    status: int | None = None
-    said: str = ""
-    qemu: int | None = None
-    limit: float = 0.0
-    seconds: float = 0.0
-    core: str = ""
-    snapshot: str = ""
+    status: int | None = None  # exit status of the command; None: the command did not end
+    said: str = ""  # line of the kernel or of QEMU that is the reason for the verdict
+    qemu: int | None = None  # QEMU's return code (negative: the signal that ended QEMU); None: the run terminated QEMU
+    limit: float = 0.0  # timeout in seconds; 0: none
+    seconds: float = 0.0  # duration of the run
+    core: str = ""  # text with the place of QEMU's core file; empty: no core file
+    snapshot: str = ""  # path of the snapshot from which the guest was restored; empty: the guest booted
 
     @property
     def good(self) -> bool:

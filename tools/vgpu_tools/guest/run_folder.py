@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes and removes the folders of runs in build/runs. The folder of a run contains the console's log,
-QEMU's log and command line, sockets, and core files.
+"""Makes and removes the folders of runs in build/runs. A folder contains logs, QEMU's command line,
+sockets, and core files.
 
-A run holds a lock in its folder. `hold()` makes a folder and removes the oldest folders, except folders whose lock is
-held. The folders of failed runs (`mark_failed()`) stay longer than others.
+A run holds a lock in its folder, so that no other run removes the folder. Folders of failed runs stay
+longer than others.
 """
 
 import contextlib

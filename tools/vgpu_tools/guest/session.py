@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs a guest that a test controls: its QEMU, its QMP socket, and the command in the guest.
 
-A run of the launcher has one QEMU. Here a command may outlive its QEMU: the source and the targets of migrations share
-one `Session`, which reads the agent's frames from each of these QEMUs.
+After a migration, the command runs in another QEMU. So all QEMUs of a command share one `Session`, which takes the
+agent's frames from each QEMU.
 """
 
 import contextlib
@@ -75,16 +75,10 @@ class Session:
 
 
 class Machine:
-    """A QEMU that runs while the `with` block runs. The methods exchange frames with the agent, use the monitor, and
-    migrate the machine.
+    """A QEMU that runs while the `with` block runs. QEMU is killed if the thread that entered the block ends.
 
-    QEMU is killed if the thread that entered the block ends.
-
-    Each method that waits raises MachineError after `limit` seconds. It raises MachineError earlier in these cases:
-    - until(), run() and rounds(): QEMU ends;
-    - rounds(): the command in the guest ends;
-    - migrate(), job() and snapshot(): the migration or the QMP job fails.
-    If QEMU ends during a command of the monitor, the monitor raises QMPError instead.
+    Each method that waits raises MachineError after `limit` seconds. If QEMU ends during a command of the monitor, the
+    monitor raises QMPError.
     """
 
     def __init__(
@@ -160,7 +154,8 @@ class Machine:
         self.port.setblocking(True)
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Read frames until `holds()` is true. `what` names the condition in the MachineError."""
+        """Read frames until `holds()` is true. Raises MachineError after `limit` seconds, or if QEMU ends. `what` names
+        the condition in the message."""
         until = time.monotonic() + self.limit
         while not holds():
             left = until - time.monotonic()
@@ -181,7 +176,7 @@ class Machine:
 
     def rounds(self, more: int) -> None:
         """Wait until the command has printed `more` lines in addition to the lines that were read so far. Call drain()
-        first, so that lines printed earlier do not count."""
+        first, so that lines printed earlier do not count. Raises MachineError if the command ends."""
         goal = self.session.lines() + more
         self.until(
             lambda: self.session.lines() >= goal or self.session.status is not None, f"{more} more lines of output"
@@ -230,7 +225,7 @@ class Machine:
 
     def snapshot(self, command: str, node: str) -> None:
         """Execute `snapshot-save` or `snapshot-load`. `node` is the qcow2 block node that stores
-        the snapshot. The caller has stopped the machine."""
+        the snapshot. The caller has stopped the machine. Raises MachineError if the QMP job fails."""
         self.job(command, tag="here", vmstate=node, devices=[node])
 
     def complaint(self) -> str:

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Takes the snapshots that guests start from (--from boot). Snapshots are taken on demand, kept in
-the cache, and bounded in size.
+"""Takes, on demand, the snapshots that guests start from (--from boot).
 
-A snapshot is QEMU's migration stream of a guest that has booted. The guest does not have the driver,
-the programs or the shared folder yet, and its agent waits for the restore. The name of the
-snapshot, KEY, is a hash over the files and options that determine the machine and the content of its
-memory, for example the kernel. Store.obtain() finds the snapshot of this name or takes it.
-
-KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of
-the complete state file. A state file with another identity is not used. After a power failure the
-content of the state file may be incomplete. Therefore KEY also depends on the id of the host's boot,
-and snapshots of earlier boots are not used.
+A snapshot is QEMU's migration stream of a guest that has booted and has not loaded the driver. The
+sparse file KEY.state has the stream. KEY.json describes KEY.state. For KEY, see key().
 """
 
 import asyncio
@@ -93,6 +85,8 @@ def key(guest: Guest) -> str:
             word = word.replace(path, name)
         words.append(re.sub(r" tsc_early_khz=\d+", "", word))
     contents = [_digest(path) for path in files]
+    # The hash includes the id of the host's boot, so that snapshots of earlier boots are not used. After a power
+    # failure, their state files may be incomplete.
     return fingerprint.of(FORMAT, words, contents, sources.firmware()[0].key, str(rootfs.DISK_BYTES), host_boot())
 
 
@@ -194,11 +188,10 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | None]:
-    """Build everything that a guest needs. Open the snapshot that the guest starts from, and close
-    it after the block.
+    """Build everything that a guest needs. Hold the guest's snapshot open during the block.
 
-    Yields None if the guest boots instead of starting from a snapshot. Raises Failure if a build
-    fails or the guest cannot be saved. `folder` is the folder of the snapshots; None: FOLDER.
+    Yields None if the guest does not start from a snapshot. Raises Failure if a build fails or the
+    guest cannot be saved. `folder` has the snapshots; None: FOLDER.
     """
     guest.prepare()
     saved = Store(folder).obtain(guest)
@@ -324,7 +317,7 @@ class Store:
                 new.unlink(missing_ok=True)
             with state.open("rb") as file:
                 known = {
-                    "identity": file_identity(file.fileno()),
+                    "identity": file_identity(file.fileno()),  # _open() refuses a state file with another identity
                     "khz": khz,
                     "boot": host_boot(),
                     "command": guest.command(0, ACCELERATOR),
@@ -346,9 +339,8 @@ class Store:
         return False
 
     def _remove(self, name: str, *suffixes: str) -> bool:
-        """Remove the files of a snapshot that have these suffixes, unless another run holds the
-        snapshot's lock. Return True if the state file does not exist now. Return False if the state
-        file still exists or another run holds the lock.
+        """Remove the files of a snapshot that have these suffixes. Return whether the state file is
+        gone. If another run holds the snapshot's lock, remove nothing and return False.
 
         A guest that has the state file open can still read it.
         """

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Repeats each failed case alone. The report shows the rate of failures, which hints at the cause. The case stays
-failed, even if every repetition passes.
+"""Repeats failed cases, each alone, with the command that the report prints for the user.
 
-The repeated command is the one that the report prints for the user. A repetition has failed if the exit status is not
-0.
+The report shows the rate of failures, which hints at the cause. A case stays failed even if every repetition passes.
 """
 
 import shlex

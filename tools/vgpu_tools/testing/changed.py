@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu test --changed: chooses the tests that the changed files can break, by the table tests/changed.toml.
 
-A rule of the table has `paths`, regular expressions for a file's whole name. The first rule that matches a file applies
-to this file. A rule lists the tests to run: `suites`, `programs` (of the guest suites) and `machines` (files of
-tests/avocado and tests/tools, without .py). In `programs` and `machines`, "\\1" stands for the text that the first
-group of the expression matches. A test that several files select runs once.
+The first rule of the table that matches a file lists the tests for this file.
 """
 
 import re
@@ -26,10 +23,11 @@ GUESTS = "guest-"  # prefix of the names of suites that run `programs`
 class Rule:
     """A row of the table tests/changed.toml."""
 
-    paths: tuple[str, ...]
+    paths: tuple[str, ...]  # regular expressions for a file's whole name
     suites: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
-    machines: tuple[str, ...] = ()
+    # In `programs` and `machines`, "\1" stands for the text of the first group in the path that matches the file.
+    programs: tuple[str, ...] = ()  # programs of the guest suites
+    machines: tuple[str, ...] = ()  # files of tests/avocado and tests/tools, without .py
 
 
 @dataclass

@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu test-delays: finds ordering bugs by delays of 0.3 s. Each run of a test has delays at one
-point only.
+"""./vgpu test-delays: finds ordering bugs by delays of 0.3 s. Each run of a test has delays at one point only:
 
-- Points of guest programs: guest-rootfs/programs/lib/delay.h. In the programs of tests.list, each
-  case that uses another process, a thread or a timer runs once for each of the case's points.
-  tests.list has several guest configurations for some programs. Each case runs in the first
-  configuration that does not skip the case.
-- Points of the device's threads (--device): qemu-device/core/delay.h. Each program runs once for
-  each point.
-- Messages ("frames") between launcher and agent (--frames): Avocado's tests of the launcher run
-  once for each kind of frame. In each run, both sides delay the first frames of that kind on each
-  connection (agent.LATE_FRAMES).
+- in a guest program (`_of_programs()`)
+- with --device: in a thread of the device (`_of_device()`)
+- with --frames: at one kind of message between launcher and agent (`_of_frames()`)
 
-Results are kept in build/delays/COMMIT.json; the next run adds the results that are missing.
+build/delays/COMMIT.json keeps the results, and the next run adds missing ones.
 """
 
 import re
@@ -56,13 +49,10 @@ RESULT = re.compile(r"(not )?ok \d+ - (.*), (?:no delay|delay (0x\w+))( # SKIP.*
 
 @dataclass
 class Record:
-    """The result of a case: outcome, number of runs, and lines about each failed run.
+    """The result of a case: outcome, number of runs, and lines about each failed run."""
 
-    `outcome` is "passed", "failed", "skipped" or "alone". "alone" means that the case passed without a delay, and that
-    it uses no second process, no second thread and no timer. Such a case is not run with delays, because nothing in it
-    depends on an order.
-    """
-
+    # "passed", "failed", "skipped" or "alone". "alone": the case passed without a delay, and uses no second process, no
+    # second thread and no timer. Nothing in such a case depends on an order, so the case is not run with delays.
     outcome: str
     runs: int
     failures: list[list[str]]
@@ -221,11 +211,10 @@ class Reader:
 def _one_program(
     program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, context: Context
 ) -> bool:
-    """Run those cases of a program that have no result yet, or that earlier guest configurations have only skipped. If
-    the guest ends early, the current case has failed, and the remaining cases run in a new guest.
+    """Run those cases of a program that have no result yet, or that earlier guest configurations have only skipped.
 
-    Return False if the guest or the program failed outside of a case. `results` then has a failure with the name of the
-    guest, and the next call runs the cases that have no result yet."""
+    Return False if the guest or the program failed outside of a case. `results` then has this failure, under the name
+    of the guest."""
     guest = options.parse(words, context.environment).guest
     guest.prepare()
     scale = context.speed.scale()
@@ -244,6 +233,7 @@ def _one_program(
         reader = Reader(program, words, results)
         for line in _lines(guest, command, scale):
             reader.take(line)
+        # If the guest has ended within a case, this case has failed, and the remaining cases run in a new guest.
         if reader.case:
             reader.record.runs += 1
             reader.fail(None)
@@ -257,6 +247,9 @@ def _one_program(
 
 
 def _of_programs(wanted: str, only: str, results: Results, context: Context) -> None:
+    """Run the programs of tests.list, each case once for each of its delay points (guest-rootfs/programs/lib/delay.h).
+    If tests.list has several guest configurations for a program, a case runs in the first configuration that does not
+    skip the case."""
     excluded = _excluded()
     for entry in excluded:
         if wanted in ("", entry["program"]):
@@ -277,8 +270,8 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
 
 
 def _of_device(points: Sequence[str], wanted: str, results: Results, context: Context) -> None:
-    """Run all guests of tests.list once for each of `points`. In each run, the device's threads are delayed at one
-    point. If `wanted` is not empty, the guests run only the program `wanted`."""
+    """Run all guests of tests.list once for each of `points` (qemu-device/core/delay.h). In each run, the device's
+    threads are delayed at one point. If `wanted` is not empty, the guests run only the program `wanted`."""
     for point in points:
         for guest in guest_tests.full_list():
             guest.programs = [name for name in guest.programs if wanted in ("", name)]
@@ -304,7 +297,8 @@ def _of_device(points: Sequence[str], wanted: str, results: Results, context: Co
 
 
 def _of_frames(results: Results, context: Context) -> None:
-    """Run the launcher's tests once for each kind of frame, while launcher and agent delay frames of that kind."""
+    """Run the launcher's tests once for each kind of frame. In each run, launcher and agent delay the first frames of
+    that kind on each connection (agent.LATE_FRAMES)."""
     for kind in FRAMES:
         name = f"frames {kind}"
         if name in results.guests:

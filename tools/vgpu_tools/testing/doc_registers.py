@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compares the registers, properties and QMP commands of docs/hardware.md with those of the device.
+"""Compares docs/hardware.md with the device: registers, properties and QMP commands. The address, the access and the
+reset value of each register are compared.
 
-The address, the access and the reset value of each register are compared.
-
-In the document, a table of registers has a first column "register", and addresses in the second column, which is
-"dword" or "offset". A line "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table with offsets. An address may be a
-sum with a variable ("0x40 + 2n"). The variable counts from 0. A register's name may be followed by the last value of
-the variable: "NAME (n to 31)". Otherwise RANGES has the number of values. The columns "access" and "reset" are optional
-(without them: RW, 0). A reset value that is not a number ("vram") is not compared.
-
-In the device, each dword of the register window is read, and QEMU's log lists the dwords that do not exist. Then each
-existing dword is written, and the log lists the read-only ones.
+`documented()` describes the tables of registers in the document.
 """
 
 import itertools
@@ -30,7 +22,7 @@ from vgpu_tools.testing.suite import Context, Plan
 from vgpu_tools.testing.tap import Case
 
 DOCUMENT = ROOT / "docs/hardware.md"
-RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}
+RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}  # number of values of each variable in addresses
 WINDOW_AT, WINDOW_BYTES, SLOT = 0xE0000000, 512 * 1024, 5
 AT_ONCE = 512  # number of commands that are sent to QEMU before their replies are read
 ADDRESS = re.compile(r"^(0x[0-9a-f]+|\d+)(?:-(\d+))?$")
@@ -87,8 +79,15 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 
 
 def documented(text: str) -> dict[int, Register]:
-    """Return the registers of the document, by their dword numbers in the register window. Raises Failure if an
-    address is malformed or occurs twice, or if no line "Bases:" stands before a table with offsets."""
+    """Return the registers of the document, by their dword numbers in the register window. The columns of a table:
+
+    - "register": the names. The text "(n to 31)" gives the last value of the variable n, instead of RANGES.
+    - "dword" or "offset": the addresses, see `_places()`. Offsets count from each base in the line before the table:
+      "Bases: 0x2840 (GFX), 0x1ab80 (MM)".
+    - "access": "RO" is read-only. Without this column: "RW".
+    - "reset": the reset values. A text ("vram") matches any value. Without this column: 0.
+
+    Raises Failure if an address is malformed or occurs twice, or if a table with offsets has no line "Bases:"."""
     registers: dict[int, Register] = {}
     for head, rows, line in _tables(text):
         bases = [0]
@@ -164,7 +163,8 @@ class _Machine:
 
 
 def existing() -> dict[int, Register]:
-    """Return the registers of the device, by number of the dword."""
+    """Return the registers of the device, by number of the dword. Each dword of the register window is read, and
+    QEMU's log lists the missing dwords. Then each existing dword is written, and the log lists the read-only ones."""
     with tempfile.TemporaryDirectory() as folder:
         machine = _Machine(Path(folder))
         try:

@@ -2,26 +2,7 @@
 """Checks the page docs/founding-documents.md. The page compares the driver with the founding documents: the articles
 from which the project began.
 
-The page has tables. The first column names a member, a function or a step from the founding documents. The columns
-"here" (the place in this driver), "lock" and "test" refer to this project. The check finds these errors:
-- A name in tests/founding-documents.toml has no row. This file lists the names in the founding documents: members of
-  structures, functions and others. Names in the section [others] of this file need no row.
-- A row refers to something that does not exist.
-
 `python -m vgpu_tools.testing.founding [FILE...]` prints the errors. Each FILE has the text of a founding document.
-A name in this text that is not in tests/founding-documents.toml is also an error.
-
-These references are checked, in `backticks` in the columns "here", "lock" and "test", and some also in the rest of the
-page:
-
-    mm/vgpu_gtt_mgr.c                        a file, relative to guest-driver/ or to the checkout
-    svm/svm_range.h:svm_range_list.lock      a member of a structure that the file defines
-    svm/svm_range.c:svm_range_list_init()    a function that the file defines or declares
-    mm/vgpu_gtt_mgr.c:gtt_mgr_func           any other name in the file
-    kfd_process.mutex, kfd_processes_mutex   in the column "lock": a member that is a lock, or a global lock
-    vgpu-test-svm:attributes                 a case of a guest program of tests.list
-    vgpu_gtt_mgr_test:gtt_limit              a case of a KUnit test
-    test_peer:Link                           a function or a class in a file of tests/avocado or tests/tools
 """
 
 import re
@@ -35,12 +16,21 @@ from pathlib import Path
 from vgpu_tools.base.paths import ROOT
 
 PAGE = "docs/founding-documents.md"
-NAMES = "tests/founding-documents.toml"
+NAMES = "tests/founding-documents.toml"  # names in the founding documents; those in [others] need no row on the page
 DRIVER = "guest-driver"
-COLUMNS = ("here", "lock", "test")
+COLUMNS = ("here", "lock", "test")  # columns that refer to this project; "here" is the place in the driver
 
 SPAN = re.compile(r"`([^`]+)`")
+# Matches a reference to a file, or to a name in a file. Paths are relative to guest-driver/ or to the checkout.
+#     mm/vgpu_gtt_mgr.c                        the file
+#     svm/svm_range.h:svm_range_list.lock      a member of a structure that the file defines
+#     svm/svm_range.c:svm_range_list_init()    a function that the file defines or declares
+#     mm/vgpu_gtt_mgr.c:gtt_mgr_func           any other name in the file
 FILE = re.compile(r"([\w./-]+\.(?:c|h|md|py))(?::(.+))?")
+# Matches a reference to a test, or to a part of a test:
+#     vgpu-test-svm:attributes       a case of a guest program of tests.list
+#     vgpu_gtt_mgr_test:gtt_limit    a case of a KUnit test
+#     test_peer:Link                 a function or a class in a file of tests/avocado or tests/tools
 TEST = re.compile(r"(vgpu-test-[\w-]+|test_\w+|\w+_test)(?::(\w+))?")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.M | re.S)
@@ -151,11 +141,11 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 def _span_error(root: Path, span: str, column: str) -> str:
     """Return an error message for `span`, a text that the page has in backquotes; "" if there is
-    no error. `column` is the name of the table column that contains the span. With `column` "", the
-    span may be anywhere on the page, and is checked only if it is the name of a test or a path with
-    a "/"."""
+    no error. `column` is the name of the table column that contains the span; "": the span may be
+    anywhere on the page."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
+    # With `column` "", only paths with a "/" and names of tests are checked.
     if (found := FILE.fullmatch(span)) and (column or "/" in span):
         return _file_error(root, found[1], found[2] or "")
     if found := TEST.fullmatch(span):
@@ -164,8 +154,8 @@ def _span_error(root: Path, span: str, column: str) -> str:
 
 
 def check(root: Path = ROOT, text: str = "") -> list[str]:
-    """Check the page PAGE of the checkout `root`, and return the error messages. `text`, if given, is checked in place
-    of the page's text."""
+    """Check the page PAGE of the checkout `root`, and return the error messages: the page lacks a row of a name in
+    NAMES, or refers to something that does not exist. `text`, if given, is checked in place of the page's text."""
     text = text or (root / PAGE).read_text()
     names = tomllib.loads((root / NAMES).read_text())
     wrong: list[str] = []

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes seed inputs of QEMU's generic fuzzer. Each input makes the device execute a packet.
 
-The fuzzer writes registers only. Packets, page tables and the interrupt ring are therefore written
-to VRAM through MM_INDEX and MM_DATA, a dword at a time, so that the fuzzer can also mutate their
-contents.
+The fuzzer writes registers only. The inputs therefore write packets and page tables to VRAM through
+MM_INDEX and MM_DATA, so that the fuzzer can mutate each dword.
 """
 
 import struct

@@ -33,14 +33,13 @@ from vgpu_tools.testing.tap import Case, parse
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
 # Limits until the guest's first output, by kernel. After the first output, SILENT_SECONDS or
-# BASIC_SILENT_SECONDS applies. Both are long enough for the search for leaks (kmemleak) at the end of
-# a debug guest, which prints nothing for about as long as a boot takes.
+# BASIC_SILENT_SECONDS applies.
 BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
-# Limits of the time between two outputs of a program, in the basic pass and in other passes. These
-# limits are longer than the limit of a case in the program (tap.c), so that the program itself
-# reports a hang. On the slowest host each limit is multiplied by limits.MOST. Even there, the basic
-# pass reports a hang within 4 minutes.
+# Limits between two outputs, in the basic pass and in other passes. They are longer than:
+# - the limit of a case (tap.c), so that the program itself reports a hang
+# - the search for leaks (kmemleak) at the end of a debug guest, which prints nothing
+# Multiplied by limits.MOST on the slowest host, the basic limit still reports a hang within 4 minutes.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"

@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suite "howto": runs the commands of the pages docs/first-hour.md and docs/howto/*.md, in the order of each page.
+"""The suite "howto": runs the commands of the pages docs/first-hour.md and docs/howto/*.md in a copy of the checkout.
 
-A fenced block with the info string "sh run" is a step: its script runs in a shell that stops at the first failed
-command (sh -e). Further words of the info string are options: "seconds=N" is the time limit on the reference machine
-(default: SECONDS), "status=N" the exit status that the script must have (default: 0). A fenced block with the info
-string "text", if it is the next block of the page, is the excerpt that the script must print; see `lacks()`.
-
-The scripts run in a copy of the checkout, build/howto/tree. The copy is a git repository; each run of the suite adds a
-commit. The copy has its own build folder. Each page starts with the files of the checkout, uncommitted changes
-included. After a failed step, the other steps of its page are skipped.
+`Tree` is the copy. `steps_of()` describes the blocks of a page that are run.
 """
 
 import re
@@ -97,7 +90,14 @@ def blocks(text: str) -> list[Block]:
 
 
 def steps_of(text: str) -> list[Step]:
-    """Return the steps of a page. Raises ValueError for a malformed page."""
+    """Return the steps of a page: the fenced blocks with the info string "sh run". Options may follow "sh run":
+
+    - "seconds=N": the time limit on the reference machine (default: SECONDS)
+    - "status=N": the expected exit status (default: 0)
+
+    If the next block has the info string "text", the script must print that block, see `lacks()`.
+
+    Raises ValueError for a malformed page."""
     found = []
     listed = blocks(text)
     for number, block in enumerate(listed):
@@ -124,12 +124,10 @@ def _pattern(line: str) -> re.Pattern[str]:
 
 
 def lacks(expected: Sequence[str], output: str) -> str:
-    """Search the output of a script for an excerpt. Return the first part of the excerpt that is missing in the output;
-    "" if none is missing.
+    """Return the first part of an excerpt that is missing in a script's output; "" if none is missing.
 
-    `expected` are the lines of the excerpt. Lines "..." divide the excerpt into parts, and stand for any number of
-    lines of output. The lines of a part must follow each other in the output. Within a line, "..." stands for any text.
-    The output may have more lines before and after the excerpt. Blanks at the ends of lines do not count.
+    Lines "..." divide the excerpt `expected` into parts. The parts must occur in this order in the output. Other lines
+    may separate the parts.
     """
     printed = [line.rstrip() for line in output.splitlines()]
     at = 0
@@ -150,7 +148,8 @@ def lacks(expected: Sequence[str], output: str) -> str:
 
 
 class Tree:
-    """The copy of the checkout in which the suite runs the scripts of the documentation's pages."""
+    """The copy of the checkout in which the suite runs the scripts of the documentation's pages. The copy is a git
+    repository, and has its own build folder. Each page starts with the files that the last `fill()` copied."""
 
     def __init__(self, place: Path = PLACE, source: Path = ROOT) -> None:
         self.tree = place / "tree"
@@ -165,8 +164,8 @@ class Tree:
         return result.stdout
 
     def fill(self) -> None:
-        """Make the copy hold the files of the checkout, in one commit. Ignored files of the copy (the results of
-        builds) stay."""
+        """Make the copy hold the files of the checkout, uncommitted changes included, in a new commit. Ignored files of
+        the copy (the results of builds) stay."""
         self.tree.mkdir(parents=True, exist_ok=True)
         if not (self.tree / ".git").exists():
             self._git("init", "-q")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu kfdtest: runs AMD's conformance test of KFD in a guest. Prints a line for each test and totals for each class.
+"""./vgpu kfdtest: runs AMD's conformance test of KFD in a guest.
 
 Each test is a separate run of kfdtest, so that a crash does not affect other tests. After a hang or a crash of the
 guest the next tests run in a new guest.
@@ -247,10 +247,8 @@ def _log(results: Sequence[Result]) -> Path:
 
 
 def kfdtest(guest: Guest, choice: Choice) -> int:
-    """Run the tests in guests with the options of `guest` and the rocm root file system. Print results and totals.
-
-    Returns 1 if a test of a class in WANTED (A, B, C and "?") failed, else 0. The file CLASSES explains the classes.
-    Failed tests of the SVM suites do not count."""
+    """Run the tests in guests with the options of `guest` and the rocm root file system. Print a line for each test,
+    and totals. Return 1 if a test of a class in WANTED failed outside of the SVM suites, else 0."""
     guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()

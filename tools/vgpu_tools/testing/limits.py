@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Scales time limits to this host's speed.
 
-A limit is given in seconds on the reference machine, a quiet machine with two cores. `measure()` times two fixed pieces
-of work, one emulated (TCG) and one native. Each runs on all cores at once. For each piece there is a ratio of the time
-on this host to the time on the reference machine. `Speed.scale()` is the larger ratio, but at least 1. It is at most
-MOST, so that a hang is still reported. Each `Limit` is multiplied by `Speed.scale()`. When a limit is reached, the
-speed is measured again.
+A `Limit` is given in seconds on the reference machine, a quiet machine with two cores. On this host, the limit is
+multiplied by the host's slowdown, `Speed.scale()`.
 """
 
 import hashlib
@@ -23,7 +20,7 @@ from vgpu_tools.build import qemu
 from vgpu_tools.testing import budget
 from vgpu_tools.testing.children import Children
 
-MOST = 4.0  # largest factor of a limit
+MOST = 4.0  # largest factor of a limit; bounded, so that a hang is still reported
 STUCK_SECONDS = 120  # limit of the emulated work, which takes one second on the reference machine
 ROM_BYTES = 65536
 EXIT_PORT = 0x501  # I/O port of QEMU's isa-debug-exit
@@ -74,8 +71,8 @@ def _native() -> float:
 
 
 def measure(children: Children) -> tuple[float, float]:
-    """Return the seconds of the emulated and of the native work. First the emulated work runs on all cores at the same
-    time, then the native work does. For each, the slowest core counts."""
+    """Return the seconds of the emulated (TCG) and of the native work. First the emulated work runs on all cores at the
+    same time, then the native work does. For each, the slowest core counts."""
     with ThreadPoolExecutor(CPUS) as pool:
         emulated = max(pool.map(lambda _: _emulated(children), range(CPUS)))
         native = max(pool.map(lambda _: _native(), range(CPUS)))

@@ -1,15 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu mutants: tests whether the test suites catch the defects of tests/mutants.
 
-A mutant is a patch with one defect. The suites run in one of the test passes (PASSES): basic, full or
-changed.
-
-Each mutant is applied to a git worktree of HEAD (build/mutants/tree) and built. Then ./vgpu demo
-runs; if the demo fails, the verdict is "dies in the demo", and no suite runs. Otherwise the suites
-run one by one until a suite fails; the suites that test the changed file come first. The worktree's
-./vgpu runs the suites, with the tools of that commit; the suites' JUnit files give the verdict.
-build/results/mutants.json keeps the verdict for each patch, commit and test pass. An interrupted run
-can therefore continue after the last suite that has not caught the mutant.
+A mutant is a patch with one defect. `Trial` tests a mutant in a git worktree of HEAD. build/results/mutants.json keeps
+the verdicts, so that a later run can continue an interrupted run.
 """
 
 import contextlib
@@ -360,9 +353,8 @@ class Trial:
 
 
 def mutants(of: str, names: Sequence[str]) -> int:
-    """Try the mutants of these names (all if there are no names) in the test pass with the name `of` (see PASSES), and
-    print the table of verdicts. Return 0 if the share of caught mutants reaches the goal of the pass (GOALS), else
-    1."""
+    """Try the mutants of these names (no names: all) in the test pass `of` (see PASSES), and print the table of
+    verdicts. Return 0 if the share of caught mutants reaches the pass's goal (GOALS), else 1."""
     chosen = choose(load(), names)
     tree, store = Tree(), Store()
     check_room(tree.place)

@@ -24,14 +24,14 @@ UNMET = 3  # most rounds of a row that are repeated because no fault occurred
 class Line:
     """A row of the table: a kind of failure.
 
-    A round is counted as injected if the last of `injections` fired. vgpu-recover-loop executes `command` during the
-    failure, and prints a reply of names and values. `counter` is the name of the value that counts the reaction which
-    the row expects of the driver, for example a recovery or, in the row "engine broken", a failed recovery.
+    vgpu-recover-loop executes `command` during the failure, and prints a reply of names and values.
     """
 
     name: str
-    injections: list[tuple[str, dict[str, Any]]]
+    injections: list[tuple[str, dict[str, Any]]]  # a round counts as injected if the last of these fired
     command: str
+    # Name of a counter in the reply. The driver's expected reaction increments this counter. The reaction is usually a
+    # recovery; in the row "engine broken" it is a failed recovery.
     counter: str
     then: str = ""  # command to send after the round, without injections; empty: none
     injected: int = 0
@@ -134,9 +134,9 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # The injection makes one walk read a wrong GART entry. The device may do this walk
-            # ahead of the access to the page. An early walk with a wrong entry raises no fault, and
-            # the device drops its result. The access then walks again, and reads the right entry.
+            # The injection makes one walk of the page table read a wrong GART entry. If the device
+            # does this walk ahead of the access, the walk raises no fault: the device drops the
+            # result, and walks again for the access.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)
@@ -164,10 +164,10 @@ class Campaign:
 
 
 def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome:
-    """Start a guest with the options of `guest`, but with fixed sizes of VRAM and memory. Run `repeat` rounds of each
-    kind of failure (see Line). `limit` is the limit of each wait, in seconds.
+    """Run `repeat` rounds of each kind of failure (see Line) in a guest. The guest has the options of `guest`, but
+    fixed sizes of VRAM and memory.
 
-    Raises MachineError if the guest does not come up, ends, or exceeds the limit.
+    Raises MachineError if the guest ends, or if a wait takes longer than `limit` seconds.
     """
     guest = replace(guest, vram=f"{VRAM_MIB}M", memory="1G")
     with (

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks the includes (C) and imports (Python) of all sources against rooms.txt.
 
-`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations. It also prints large files and
-folders, which are no violations. `make check` calls check().
-
-The check of includes also covers calls: a file that calls another file's function must include a
-header with the prototype. -Wmissing-prototypes demands a prototype of each function that is not
-static. A prototype or an extern in a .c file is a violation, so prototypes are in headers.
+`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints the violations. The command also lists large files and folders,
+which are no violations.
 """
 
 import ast
@@ -30,11 +26,11 @@ NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 # Matches a prototype at the start of a statement or a line: the words of a type, a name, and a
-# parenthesis, if the next semicolon comes before any brace. Names in capitals (macros) and
-# attributes are not matched. The first word is not `static` (a static function), and is no word
-# with which another kind of statement begins (`return`, `typedef` and so on).
+# parenthesis, if the next semicolon comes before any brace.
 PROTOTYPE = re.compile(
+    # The first word is not `static` (a static function), and does not begin another kind of statement (`return`).
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
+    # The name is neither an attribute nor in capitals (a macro).
     r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",
     re.M,
 )
@@ -42,17 +38,13 @@ PROTOTYPE = re.compile(
 
 @dataclass(frozen=True)
 class Use:
-    """A line of a source that includes or imports a file of the checkout, `target`.
-
-    If the line uses a private Python name of `target` (`_name`), `private` is this name; otherwise
-    "". If the name in an include is ambiguous, `others` lists the further files that it can mean.
-    """
+    """A line of a source that includes or imports a file of the checkout, `target`."""
 
     file: str
     line: int
     target: str
-    private: str = ""
-    others: tuple[str, ...] = ()
+    private: str = ""  # private Python name (`_name`) of `target` that the line uses; "": none
+    others: tuple[str, ...] = ()  # further files that an ambiguous name in an include can mean
 
 
 def _blank(text: str, strings: bool) -> str:
@@ -70,31 +62,27 @@ def _line(text: str, position: int) -> int:
 
 
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield the lines of a C file that include a file of the checkout.
-
-    The included file is searched in these folders, in this order:
-    - the folder of the C file, unless the include has angle brackets;
-    - the folder of the section of rooms.txt that contains the C file;
-    - the folder of each section with a prefix ("hw/misc/vgpu-kfd/"), if the included name begins
-      with this prefix. The rest of the name is the path in this folder;
-    - include/, which contains the headers for all rooms (OPEN).
-
-    If the search fails and the included name has no folder part, the include may mean any file with
-    this name in the C file's section, because a build may have an include path for each folder. The
-    Use then has the first of these files as `target`, and the rest as `others`.
-    """
+    """Yield the lines of a C file that include a file of the checkout. The first existing file in `tries` is the
+    included file."""
     room = rooms.of(file)
     section = room.section if room else None
     code = _blank(text, strings=False)
     for match in INCLUDE.finditer(code):
         name = match[2]
+        # First, search in the folder of the C file, unless the include has angle brackets.
         tries = [join(dirname(file), name)] if match[1] == '"' else []
+        # Second, search in the folder of the C file's section in rooms.txt.
         tries += [join(section.folder, name)] if section else []
+        # Third, if the name begins with the prefix of a section ("hw/misc/vgpu-kfd/"), search in this section's folder
+        # for the rest of the name.
         for one in rooms.sections.values():
             if one.prefix.endswith("/") and name.startswith(one.prefix):
                 tries.append(join(one.folder, name[len(one.prefix) :]))
+        # Last, search in include/, which contains the headers for all rooms (OPEN).
         tries.append(join(dirname(OPEN), name))
         found = [path for path in map(normpath, tries) if path in rooms.files][:1]
+        # A name without a folder may mean any file with this name in the C file's section, because a build may have an
+        # include path for each folder.
         if not found and "/" not in name:
             same = (path for path in rooms.files if basename(path) == name)
             found = sorted(path for path in same if (other := rooms.of(path)) and other.section is section)
@@ -103,17 +91,14 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _module(rooms: Rooms, file: str, name: str) -> str:
-    """Return the file of the module `name` that `file` imports; "" if the module is not found.
-
-    The module is searched in these places, in this order:
-    - if `name` begins with the prefix of a section: this section's folder, for the rest of `name`;
-    - the folder of `file`, if this folder is no package (has no __init__.py);
-    - the rooms that the section of `file` has outside of the section's folder (Section.scripts).
-    """
+    """Return the file of the module `name` that `file` imports; "" if the module is not found."""
     room = rooms.of(file)
     way = name.replace(".", "/")
+    # Search in the folder of `file`, unless this folder is a package. Then search in the rooms that the section of
+    # `file` has outside of the section's folder (Section.scripts).
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
     tries = [join(folder, way) for folder in (*folders, *(room.section.scripts if room else ()))]
+    # If `name` begins with the prefix of a section, first search in this section's folder for the rest of `name`.
     for one in rooms.sections.values():
         if one.prefix.endswith(".") and f"{name}.".startswith(one.prefix):
             tries.insert(0, normpath(join(one.folder, way[len(one.prefix) :])))
@@ -158,8 +143,8 @@ def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _declarations(file: str, text: str) -> Iterator[str]:
-    """Yield an error for each prototype (of a function that is not static) and each extern in a .c
-    file. Both can declare what another file defines, and such a declaration belongs in a header."""
+    """Yield an error for each prototype (of a function that is not static) and each extern in a .c file. Such
+    declarations belong in headers, so that the check of includes also finds calls of another file's functions."""
     code = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), _blank(text, strings=True))
     for match in re.finditer(r"\bextern\b", code):
         yield f"{file}:{_line(code, match.start())}: extern in a .c file: declare it in a header"
@@ -189,11 +174,7 @@ def _fault(rooms: Rooms, use: Use, room: Room) -> str:
 
 
 def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Check the sources among `files`, which are relative to `root`. Return the violations, and the large files.
-
-    A `known` line of rooms.txt permits a use that the other lines forbid. Such a use is no violation, and does not
-    count in the search for rooms that use each other in a circle.
-    """
+    """Check the sources among `files`, which are relative to `root`. Return the violations, and the large files."""
     sources = [file for file in files if file.endswith((*C_SUFFIXES, ".py"))]
     if not sources or not (root / LIST).exists():
         return [f"{root} has no {LIST}, or no sources"], []
@@ -220,6 +201,8 @@ def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
             if file.startswith(f"{OPEN}/") and not use.target.startswith(f"{OPEN}/"):
                 wrong.append(f"{file}:{use.line}: {OPEN} -> {use.target}: those headers include each other only")
             elif said and (file, use.target) in rooms.known and not use.others:
+                # A `known` line of rooms.txt permits this use. The use is not added to `arrows`, so that circle()
+                # ignores the use.
                 stale.pop((file, use.target), None)
             elif said:
                 wrong.append(said)

@@ -23,12 +23,10 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 @dataclass(frozen=True)
 class Section:
     """A section of rooms.txt. It has the rooms (folders of sources) in `folder`, and rooms elsewhere that rooms.txt
-    names with a leading "/".
-
-    If `prefix` is not "", an include or import line can name a file in `folder`: `prefix`, then the path in `folder`.
-    """
+    names with a leading "/"."""
 
     folder: str
+    # An include or import line can name a file in `folder` by this prefix and the path in `folder`. "": no prefix.
     prefix: str
     # The section's rooms (folders) outside of `folder`. `import NAME` in a file of the section also
     # finds the module NAME in these rooms.
@@ -42,23 +40,19 @@ class Section:
 
 @dataclass
 class Room:
-    """A room: a folder with sources, defined by a line of rooms.txt. `line` and `text` are the number and the text of
-    this line.
-
-    The files of the room may use the rooms in `allowed`. If `everything` is set, the files may use all rooms of
-    `section`. `faces` are the headers in the room's `face` line, which other rooms may use. If rooms.txt has no `face`
-    line for the room, `faces` is None, and other rooms may use all headers that are not PRIVATE.
-    """
+    """A room: a folder with sources, defined by a line of rooms.txt."""
 
     name: str
     folder: str
     section: Section
-    line: int
-    text: str
-    allowed: set[str] = field(default_factory=set)
-    everything: bool = False
+    line: int  # number of the line that defines the room
+    text: str  # text of this line
+    allowed: set[str] = field(default_factory=set)  # folders of the rooms that the files of this room may use
+    everything: bool = False  # the files of this room may use all rooms of `section`
+    # Headers in the room's `face` line, which other rooms may use. None if the room has no `face` line: then other
+    # rooms may use all headers that are not PRIVATE.
     faces: set[str] | None = None
-    face_line: int = 0
+    face_line: int = 0  # number of the room's `face` line; 0 if the room has none
 
     def is_face(self, file: str) -> bool:
         """Return whether other rooms may use a file of this room."""

@@ -2,8 +2,7 @@
 """make test-stress: runs the basic tests several times (rounds) while stress-ng loads the host. Test
 programs and device threads have random delays.
 
-build/stress.json keeps the rounds of all invocations, with commit and seed. A round is green only if no case failed
-and the load was effective, that is, if qtest took at least LOAD times its budget.
+build/stress.json keeps the rounds of all invocations.
 """
 
 import contextlib
@@ -31,7 +30,7 @@ from vgpu_tools.testing.children import Children
 from vgpu_tools.testing.suite import Plan, Report
 
 FILE = BUILD / "stress.json"
-LOAD = 1.8
+LOAD = 1.8  # smallest Round.load of a green round
 MOST_SECONDS = 5400  # time limit of stress-ng; a round is shorter
 
 
@@ -50,7 +49,7 @@ class Round:
     log: str
 
     def good(self) -> bool:
-        """Return whether the round is green (see the top of this file). A green round also needs a passed case."""
+        """Return whether the round is green: no case failed, at least one case passed, and `load` is at least LOAD."""
         return not self.failed and self.passed > 0 and self.load >= LOAD
 
 

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make check: runs style and static checks. The driver and the device are checked with the tools of
-their upstream projects, Linux and QEMU.
+"""make check: runs style and static checks. The driver is checked with Linux's tools, the device with
+QEMU's tools.
 
-checkpatch and the static checks of the driver skip files that have passed and have not changed since.
-A file passes only if the same run of the tool finds no error in any file. For checkpatch, the cache has
-a marker (an empty file) for each file that has passed. For the static checks, the cache has a build
-tree, in which make compiles only changed files, and files that include a changed file.
+checkpatch and the driver's static checks skip files that have passed and have not changed since.
 """
 
 import re
@@ -136,8 +133,8 @@ def _compilers() -> str:
 def _driver_static(log: Path, _: Plan) -> tuple[bool, str]:
     """Build the module out of tree with the kernel's warnings (W=1) and sparse; any warning is a failure.
 
-    The build tree stays: a file that compiled without a warning is compiled again only after a change of the file or of
-    its includes. After a warning or an interrupted run, all files are compiled again.
+    The build tree stays, so that make compiles only changed files. After a warning or an interrupted run, all files are
+    compiled again.
     """
     with cache_lock("check"):
         tree = CACHE / f"check-{fingerprint.of(kernel.tree('debug').name, _compilers())}"

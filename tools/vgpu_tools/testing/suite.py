@@ -32,20 +32,15 @@ class Context:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run of tests.
+    """The plan of a run of tests. `programs`, `files` and `machines` restrict the run; None: no restriction."""
 
-    `level` is the pass: BASIC, FULL or LONG. `seconds` is the duration of each test with a long form (LONG only).
-    `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs`, `files` and
-    `machines` restrict the run; None: no restriction. `programs` are the guest programs to run, `files` the files for
-    the style checks (relative to the checkout), `machines` the files of Avocado's tests (names without .py).
-    """
-
-    level: str = BASIC
-    seconds: int = 0
-    fail_fast: bool = False
-    programs: frozenset[str] | None = None
+    level: str = BASIC  # the pass: BASIC, FULL or LONG
+    seconds: int = 0  # duration of each test with a long form (LONG only); 0: not set
+    fail_fast: bool = False  # end the run after the first suite, guest or program with a failed case
+    programs: frozenset[str] | None = None  # guest programs to run
+    # Files for checkpatch and pages for the suite "howto". The paths are relative to the checkout.
     files: tuple[str, ...] | None = None
-    machines: frozenset[str] | None = None
+    machines: frozenset[str] | None = None  # files of Avocado's tests, names without .py
 
     @property
     def basic(self) -> bool:
@@ -68,18 +63,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of tests.
-
-    `steps()` returns the build steps that must be done before `run` is called. The arguments of `run` are the suite's
-    log file, the plan and the context. `lowest` is the smallest pass that has the suite: BASIC, FULL or LONG. Suites
-    that are neighbours in the registry run at the same time if they have the same `beside`. A suite with an empty
-    `beside` runs alone.
-    """
+    """A named set of tests."""
 
     name: str
-    steps: Callable[[], Sequence[Step]]
-    run: Callable[[Path, Plan, Context], list[Case]]
-    lowest: str = BASIC
+    steps: Callable[[], Sequence[Step]]  # returns the build steps that must be done before `run` is called
+    run: Callable[[Path, Plan, Context], list[Case]]  # arguments: the suite's log file, the plan, the context
+    lowest: str = BASIC  # smallest pass that has the suite: BASIC, FULL or LONG
+    # Suites that are neighbours in the registry run at the same time if they have the same `beside`. A suite with an
+    # empty `beside` runs alone.
     beside: str = ""
 
     def in_pass(self, level: str) -> bool:
@@ -133,12 +124,8 @@ class Report:
 def in_order(
     one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan, children: Children
 ) -> Iterator[tuple[Part, list[Case], str]]:
-    """Run the parts of a suite, AT_ONCE at a time. Yield for each part: the part, its cases, its text for the log. The
-    order is that of `parts`, but with plan.fail_fast that of completion.
-
-    `one` runs a part and returns cases and text; the text is appended to the log. With plan.fail_fast, the first part
-    with a failed case is the last part that is yielded. After this part, all child processes of the run are ended.
-    """
+    """Run the parts of a suite with `one`, AT_ONCE at a time. Append the text that `one` returns to the log. Yield each
+    part with its cases and text. The order is that of `parts`, or with plan.fail_fast that of completion."""
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         futures = {pool.submit(one, part): part for part in parts}
@@ -147,6 +134,7 @@ def in_order(
             with log.open("a") as file:
                 file.write(said)
             yield futures[future], cases, said
+            # With plan.fail_fast, the first part with a failed case is the last part that is yielded.
             if plan.fail_fast and any(case.outcome == "failed" for case in cases):
                 children.end_all()
                 return

@@ -17,28 +17,19 @@ UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 @dataclass
 class Case:
-    """The result of one test. `outcome` is "passed", "failed" or "skipped"; `why` is the reason of the last two.
-
-    `gist` is one line about a failure; if it is empty, report.gist() takes a line of `why`. `again` is the command that
-    runs the case alone; empty: there is no such command.
-    """
+    """The result of one test."""
 
     name: str
-    outcome: str
-    why: str = ""
+    outcome: str  # "passed", "failed" or "skipped"
+    why: str = ""  # reason of the outcome "failed" or "skipped"
     seconds: float = 0.0
-    again: list[str] = field(default_factory=list)
-    gist: str = ""
+    again: list[str] = field(default_factory=list)  # command that runs the case alone; empty: no such command
+    gist: str = ""  # one line about a failure; empty: report.gist() takes a line of `why`
 
 
 def parse(text: str, prefix: str = "") -> list[Case]:
-    """Return the cases of a TAP or KTAP stream.
-
-    A summary of nested results is usually no case, because the nested results are cases. But if the summary has failed
-    and no result since the previous summary has failed, the summary is a case. Otherwise the failure would be lost.
-
-    If the number of results differs from the plan, a failed case is added.
-    """
+    """Return the cases of a TAP or KTAP stream. If the number of results differs from the plan, a failed case is
+    added."""
     cases: list[Case] = []
     open_blocks: dict[int, list[int]] = {}  # by indentation: numbers of planned (-1: no plan) and seen results
     inner_failed = 0
@@ -66,6 +57,8 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             open_blocks.setdefault(indent, [-1, 0])[1] += 1
             failed, note = bool(found["not"]), found["note"] or ""
             sums_up = deepest > indent
+            # A summary of nested results is a case only if the summary has failed, but no result since the previous
+            # summary has failed. Otherwise this failure would be lost.
             if not sums_up or (failed and not inner_failed):
                 skipped = note.upper().startswith("SKIP")
                 outcome = (

@@ -117,12 +117,12 @@ class Driver:
         self._note(event)
 
     def _alive(self, event: Event) -> None:
-        """Add an event to `life`, with the id of the process that the event is about. An event of a range
-        has only the process's PASID. For this PASID, `_owners` has the process id. The task that caused
-        the event may belong to another process."""
+        """Add an event to `life`, with the id of the process that the event is about. The task that
+        caused the event may belong to another process."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
             self._note(event)
+        # An event of a range has no process id, but the PASID of the process.
         pid = event.number("pid") if "pid" in event.words else self._owners.get(event.number("pasid"), 0)
         if not pid:
             return  # the process was created before the recording

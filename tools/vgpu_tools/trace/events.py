@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Parses the lines of a recording, and converts the times of the device's and the guest's events to one axis.
 
-QEMU stamps the device's events with the host's time of day, in microseconds. The guest's tracepoints are stamped with
-the guest's time stamp counter. This counter runs as fast as the host's counter, whose rate the recording gives, so only
-an offset is unknown. Causality bounds the offset: the driver receives a fault after the device has raised it, and the
-device receives an acknowledgement after the driver has written it.
+The device's events have the host's time of day, in microseconds. The guest's events have ticks of the guest's time
+stamp counter. `Axis` converts ticks.
 """
 
 import re
@@ -85,7 +83,8 @@ def counters(text: str) -> dict[str, int]:
 
 @dataclass
 class Axis:
-    """Converts the guest's ticks to the host's time."""
+    """Converts the guest's ticks to the host's time. The guest's time stamp counter runs as fast as the host's counter.
+    The recording gives this rate, so only an offset is unknown. `fit()` sets the offset."""
 
     start: tuple[int, int]  # when the recording starts: the host's time (ns since 1970) and time stamp counter
     end: tuple[int, int]  # the same when the recording ends
@@ -102,19 +101,16 @@ class Axis:
         return self.plain(ticks) + self.offset
 
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
-        """Set the offset and its bounds. plain(ticks) + offset is the host's time of a guest's event.
+        """Set the offset and its bounds. Each pair has the time of a host event (ns since 1970) and the ticks of a
+        guest event.
 
-        Each pair in the arguments has the host's time of one event, and the guest's ticks of another event. In
-        `before`, the host's event comes first, because it causes the guest's event: time <= plain(ticks) + offset. Each
-        such pair gives a lower bound of the offset (`low`). In `after`, the guest's event comes first, because it
-        causes the host's event: plain(ticks) + offset <= time. Each such pair gives an upper bound (`high`).
-
-        The offset is set to the upper bound, because the true offset is nearer to this bound: a write of the guest
-        reaches the device within microseconds, but the guest's worker runs long after an interrupt. If the lower bound
-        is above the upper bound, the offset is set to the lower bound (see wrong()).
+        - `before`: the host event causes the guest event: a lower bound
+        - `after`: the guest event causes the host event: an upper bound
         """
         self.low = max(at - self.plain(ticks) for at, ticks in before)
         self.high = min(at - self.plain(ticks) for at, ticks in after)
+        # The true offset is nearer to the upper bound: a write of the guest reaches the device within microseconds, but
+        # the guest's worker runs long after an interrupt. For a lower bound above the upper bound, see wrong().
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
@@ -127,16 +123,10 @@ class Axis:
 
 def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     """Join each `svm_fault` event of the driver with the device's `vgpu_fault` event of the same fault. Yield pairs of
-    the device's event and the driver's event. `raised` has the device's events by serial.
-
-    The two events of a fault have the same device, serial, page, VMID and kind of access. Several events of the device
-    may match one event of the driver, because a device repeats its serials after a reset. Then the times decide. The
-    device's event has the host's time. The driver's event has the time of the GPU's clock, from the interrupt entry.
-    Both clocks run at one rate, so that the difference of the two times is about the same for all faults. _densest()
-    finds this usual difference. The matches are joined in the order of their distance from the usual difference, the
-    nearest first. No event is joined twice.
+    device event and driver event. `raised` has the device events by serial. No event is joined twice.
     """
     found = []
+    # The two events of a fault have the same device, serial, page, VMID and kind of access.
     for event in received:
         key = (event.number("page"), event.number("vmid"), " write " in event.text)
         same = [
@@ -146,6 +136,8 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
         ]
         found.append((event, same))
     whose = _devices(found)
+    # A device repeats its serials after a reset. So several device events may match one driver event. Then the gap
+    # decides: host time of the device event minus GPU time of the driver event. All faults have about the same gap.
     gaps = [
         (fault.at - event.number("ts") * GPU_TICK_NS, event, fault)
         for event, same in found

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers that the pictures of runs (./vgpu pictures) show. The inputs are recordings in
-which the events of device and driver are joined (timeline.Sides).
+"""Computes the numbers that the pictures of runs (./vgpu pictures) show, from recordings (timeline.Sides).
 
-`demo()`, `pressure()` and `latency()` each return the numbers of one picture. Times are in
-milliseconds from the start of the picture's axis, latencies in microseconds, memory in MiB.
+Times are in milliseconds from the start of the picture's axis, latencies in microseconds, memory in MiB.
 `vgpu_tools/docs/site/run_pictures.py` draws the pictures.
 """
 
@@ -58,14 +56,12 @@ class Part:
 
 @dataclass
 class Demo:
-    """The numbers of the demo's timeline. The keys of `spans` and of `points` are names of lanes (rows of
-    the picture). A lane in `spans` has pairs of begin and end. A lane in `points` has times. All times
-    are in ms after the first step's begin."""
+    """The numbers of the demo's timeline. All times are in ms after the first step's begin."""
 
     parts: list[Part]
     steps: list[Part]
-    spans: dict[str, list[tuple[float, float]]]
-    points: dict[str, list[float]]
+    spans: dict[str, list[tuple[float, float]]]  # pairs of begin and end, by lane (row of the picture)
+    points: dict[str, list[float]]  # times, by lane
     memory: Memory
     text: str
 
@@ -141,8 +137,8 @@ def _ms(ns: int) -> float:
 
 
 def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part]]:
-    """Find the parts and the steps of the demo in its output. `lines` has each line of the output with the time (ns)
-    when the line arrived. Return the time (ns) when the first step starts, the parts, and the steps."""
+    """Find the demo's parts and steps in the demo's output. Return the start of the first step (ns), the parts, and the
+    steps. `lines` has each line of the output with the time (ns) when the line arrived."""
     titles: dict[str, str] = {}
     rows: list[tuple[str, str, int, int]] = []  # name, title, begin and end in ns
     for at, line in lines:
@@ -150,8 +146,8 @@ def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part
             titles[found[1]] = found[2]
         elif found := STEP.match(line):
             # The demo prints the row at the end of the step, with the step's duration. A step does
-            # not begin before the end of the previous step. If several rows arrived at the same
-            # time, only the first of their steps gets a duration, and the others get 0.
+            # not begin before the end of the previous step. So if several rows arrived at the same
+            # time, all steps after the first have the duration 0.
             begin = at - int(float(found[3]) * 1e6)
             rows.append((found[1], found[2], max(begin, rows[-1][3]) if rows else begin, at))
     if not rows:
@@ -221,9 +217,9 @@ def _phases(events: Iterable[Event]) -> tuple[int, list[Part]]:
 
 
 def pressure(sides: Sides) -> Pressure:
-    """Return the faults, the migrations and the memory in use over time. Raises Failure if no fault was
-    raised during the phases of the run. Also raises Failure if the trace lacks what the run writes:
-    marks of its phases, the mark PHASES_END, the size of VRAM, or samples of the memory in use."""
+    """Return the faults, the migrations and the memory in use over time. Raises Failure if the phases of
+    the run have no fault, or if the trace lacks marks of the phases, the size of VRAM, or samples of the
+    memory in use."""
     zero, phases = _phases(sides.events)
     length = phases[-1].end
     width = next((one for one in BIN_WIDTHS if length / one <= BINS), BIN_WIDTHS[-1])
@@ -265,19 +261,16 @@ def pressure(sides: Sides) -> Pressure:
 
 def cuts(fault: Fault) -> list[float] | None:
     """Return the durations of the sections (PARTS) of a fault's latency, in us. Return None if the
-    fault was not replayed, or if the fault's service did not repair the fault. Also return None if
-    the replay came before the driver received the fault, because then the repair of another fault
-    caused the replay.
-
-    The second section ("received to serviced") ends at the end of the service. The engine may replay
-    the access earlier, as soon as the page-table entry is written. Then the section ends with the
-    replay.
-    """
+    fault was not replayed, if the fault's service did not repair the fault, or if the repair of
+    another fault caused the replay."""
     service = fault.service
     if not fault.replayed or not service or service.name != REPAIRED:
         return None
+    # If the replay came before the driver received this fault, the repair of another fault caused the replay.
     if not fault.raised <= fault.received <= fault.replayed:
         return None
+    # The engine may replay the access before the service ends, as soon as the page-table entry is written. Then the
+    # section "received to serviced" ends with the replay.
     serviced = max(fault.received, min(service.end, fault.replayed))
     times = (fault.raised, fault.received, serviced, fault.replayed)
     return [(end - begin) / 1000 for begin, end in pairwise(times)]

@@ -3,8 +3,6 @@
 created and torn down.
 
 `life()` takes the recording of `vgpu-svm-life`. This program has two ranges, A and B, and marks its steps in the trace.
-The picture has two panels: the first ends with the first copy; the second begins with the munmap of B and ends when the
-driver frees the process. Times are in microseconds from the start of the panel.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Computes the numbers of the picture one-fault (./vgpu pictures): one fault of the demo from raise
 to replay.
-
-`one_fault()` selects the fault with the median latency among the repaired faults whose service migrated memory to VRAM.
-Times are in microseconds from the raise of the fault.
 """
 
 from dataclasses import dataclass
@@ -16,8 +13,7 @@ from vgpu_tools.trace.timeline import Sides
 
 @dataclass
 class OneFault:
-    """The numbers of the picture with the name "one-fault". Times are in us. `clock` is the
-    uncertainty of the offset between the device's clock and the driver's clock."""
+    """The numbers of the picture with the name "one-fault". Times are in us from the raise of the fault."""
 
     serial: int
     access: str
@@ -29,14 +25,13 @@ class OneFault:
     migration: tuple[float, float]
     answered: float  # when the driver writes the acknowledgement
     replayed: float
-    clock: float
+    clock: float  # uncertainty of the offset between the device's clock and the driver's clock, in us
     text: str
 
 
 def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
     """Return tuples of latency (us), fault and migration, sorted by latency. There is a tuple for each fault
-    that stalled a queue, was repaired, acknowledged and replayed, and whose service migrated memory to VRAM. If a
-    service answered several faults, only the fault with the serial that the service reports has a tuple."""
+    that stalled a queue, was repaired, acknowledged and replayed, and whose service migrated memory to VRAM."""
     migrations = {
         id(service): span
         for span in sides.driver.migrations
@@ -49,6 +44,7 @@ def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
         if not parts or not service or not fault.stall or not fault.answered:
             continue
         span = migrations.get(id(service))
+        # If a service answered several faults, choose only the fault with the serial that the service reports.
         if span and span.begin < span.end and service.args["serial"] == fault.serial:
             found.append((sum(parts), fault, span))
     return sorted(found, key=lambda one: one[0])

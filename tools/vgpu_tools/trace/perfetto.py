@@ -16,16 +16,15 @@ Value = int | str | bool
 
 @dataclass
 class Slice:
-    """A slice or, if `instant` is set, an instant on a track. Times are in ns since the trace's start. `flows` are the
-    ids of the slice's flows. If `last` is set, these flows end in the slice. Otherwise they start or continue in it."""
+    """A slice or, if `instant` is set, an instant on a track. Times are in ns since the trace's start."""
 
     begin: int
     end: int
     name: str
     category: str = ""
     args: dict[str, Value] = field(default_factory=dict)
-    flows: list[int] = field(default_factory=list)
-    last: bool = False
+    flows: list[int] = field(default_factory=list)  # ids of the slice's flows
+    last: bool = False  # True: `flows` end in this slice; False: `flows` start or continue in this slice
     instant: bool = False
     process: str = ""  # only read() sets process and thread
     thread: str = ""

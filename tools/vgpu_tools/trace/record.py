@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Records a guest's run with the device's trace events and the driver's tracepoints enabled.
 
-QEMU writes the device's events to a file, with the host's time. The driver's events go to a buffer
-of ftrace, which the guest copies to a virtio-serial port after the command. The buffer belongs to a
-separate ftrace instance, so that the command itself can use ftrace. The buffer's clock is the
-processor's time stamp counter, which host and guest share.
+QEMU writes the device's events to a file. The driver's events go to a buffer of ftrace. After the command, the guest
+copies the buffer to a virtio-serial port.
 """
 
 import dataclasses
@@ -38,7 +36,8 @@ EVENTS = (
     "vgpu_chip_reset",
     "vgpu_engine_reset",
 )
-# Shell script that runs the command in the guest. Arguments: size of ftrace's buffer in KiB, then the command.
+# Shell script that runs the command in the guest. Arguments: size of ftrace's buffer in KiB, then the command. The
+# script uses an ftrace instance of its own, so that the command can also use ftrace.
 SCRIPT = """\
 for name in /sys/class/virtio-ports/*/name; do
 	read -r port <"$name"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records the runs that the pictures of the documentation show (./vgpu pictures): the demo, memory
-under pressure, many faults, and the life of two SVM ranges.
+"""Records the runs that the pictures of the documentation show (./vgpu pictures).
 
-`take()` records each run in a new guest. Then the modules `figures`, `life` and `one_fault` compute the
+`take()` records each run in a new guest. The modules `figures`, `life` and `one_fault` then compute the
 pictures' numbers from the recordings, and `take()` writes these numbers as JSON.
 """
 

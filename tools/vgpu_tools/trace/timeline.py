@@ -87,8 +87,7 @@ def make(recording: Recording) -> Outcome:
 
 def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[list[Event], dict[int, Fault]]:
     """Return the guest's events, with their times converted from the guest's ticks to the host's time. Also return a
-    dictionary. A key is id() of an `svm_fault` event; the value is the Fault from the device's trace that this event
-    reports. Events whose fault is not in the device's trace are left out of the dictionary."""
+    dictionary from id() of each `svm_fault` event to the Fault in the device's trace, if the trace has that fault."""
     device = sides.device
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):
@@ -117,9 +116,8 @@ def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[li
 
 
 def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, int]]:
-    """Return pairs of times, one pair for each acknowledgement of a retry fault. The first time is when the device
-    received the acknowledgement (ns), the second is when the driver wrote it (ticks). Only acknowledgements in the
-    traces of both device and driver count."""
+    """Return a pair of times for each acknowledgement of a retry fault: when the device received the acknowledgement
+    (ns), and when the driver wrote it (ticks). Only acknowledgements in both traces count."""
     slots: dict[tuple[int, int], Fault] = {}
     found = []
     for event in events:

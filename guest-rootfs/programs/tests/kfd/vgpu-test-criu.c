@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CRIU_OP: dump and kill a process, and restore another process from the dump, as CRIU's amdgpu
- * plugin does. Catches: a restored buffer has other contents, or another handle, id or address; a
- * queue executes a packet twice or never; an event is lost; the checkpointing process is killed and
- * the checkpointed process stays paused; the driver uses private data from user space without a
- * check; a failed restore leaks resources; an errno is wrong.
+ * Dump a process by CRIU_OP, kill it, and restore it. Catches: a lost or changed BO, queue or
+ * event; a process that stays paused after its checkpointer was killed; unchecked private data; a
+ * leak after a failed restore; a wrong errno.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -49,37 +47,39 @@ enum {
 
 /**
  * struct work - the resources of a process
- * @vg: KFD and GPUs; a restored process stores its own open files there
- * @vram: BO with a pattern
- * @gtt: BO with a pattern
- * @words: BO of the words that the queues use (GO, ...)
- * @page: signal page
- * @save: save area of the compute queues
- * @user: handle of the userptr BO
- * @user_mem: memory of the userptr BO
- * @slice: handle of the doorbell BO
- * @gap: handle of a BO that is freed before the dump
- * @svm: memory with SVM ranges
- * @big: whether the save area of @aql is an SVM range outside of @svm, instead of a BO
- * @svm_save: save area of @aql: SVM memory if @big is true, otherwise the BO @save
- * @queue: SDMA queue
- * @pm4: compute queue with PM4 packets
- * @aql: compute queue with AQL packets
- * @ev: events. [0] to [2] are signal events, of which [1] is set and has no auto-reset. [3] is
- * a memory event, [4] a hardware exception event.
- * @xnack: XNACK mode
- * @late: whether a restored process maps @svm late: after a first RESUME, which fails without @svm
  */
 struct work {
+	/** @vg: KFD and GPUs; a restored process stores its own open files there */
 	struct vg vg;
+	/** @vram: BO in VRAM with a pattern */
+	/** @gtt: BO in GTT with a pattern */
+	/** @words: BO of the words that the queues use (GO, ...) */
+	/** @page: signal page */
+	/** @save: save area of @pm4, and of @aql unless @big is true */
 	struct vg_bo vram, gtt, words, page, save;
+	/** @user: handle of the userptr BO */
+	/** @slice: handle of the doorbell BO */
+	/** @gap: handle of a BO that is freed before the dump */
 	uint64_t user, slice, gap;
+	/** @user_mem: memory of the userptr BO */
+	/** @svm: memory with SVM ranges */
 	char *user_mem, *svm;
+	/** @svm_save: save area of @aql: an SVM range if @big is true, otherwise the BO @save */
 	struct vg_bo svm_save;
+	/** @queue: SDMA queue */
 	struct vg_queue queue;
+	/** @pm4: compute queue with PM4 packets */
+	/** @aql: compute queue with AQL packets */
 	struct vg_cq pm4, aql;
+	/**
+	 * @ev: events. [0] to [2] are signal events; [1] is set and has no auto-reset. [3] is a
+	 * memory event, [4] a hardware exception event.
+	 */
 	uint32_t ev[5];
+	/** @xnack: XNACK mode */
 	int xnack;
+	/** @late: whether a restored process maps @svm only after a first, failing RESUME */
+	/** @big: whether the save area of @aql is an SVM range outside of @svm, instead of a BO */
 	bool late, big;
 };
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DBG_TRAP: debuggers and their targets. Catches: a process is debugged without permission; after
- * the end of the debugger, the debugged process still waits for it or has suspended queues; an
- * exception is lost, is reported twice, or is reported to the wrong process; memory of the kernel
- * or of the debugger is overwritten because a size or count is wrong; an errno is wrong.
- *
- * To test exec(), a target executes this program again with the option --sleep. With this option,
- * the program only sleeps.
+ * Debug processes by DBG_TRAP. Catches: debugging without permission; a target that stays blocked
+ * or suspended after its debugger has ended; a lost, repeated or misdirected exception; memory
+ * overwritten because of a wrong size or count; a wrong errno.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -627,6 +623,7 @@ static void signals(void)
 	}
 }
 
+/* Script of a target that executes this program again. With --sleep, the program only sleeps. */
 static void exec_sleep(struct target *t)
 {
 	tap_open(&vg, 0);
@@ -1059,15 +1056,11 @@ static void faults(void)
 	me = getpid();
 	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &ev));
 	for (i = 0; i < 3; i++) {
-		/*
-		 * Round 0: the debugger has not enabled the exception, so the driver must report
-		 * the fault to the process directly. In rounds 1 and 2, the debugger has enabled
-		 * the exception. The debugger passes the fault on in round 1, and ends the session
-		 * in round 2.
-		 */
+		/* The debugger enables the exception only in rounds 1 and 2. */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);
 		if (!i) {
+			/* Round 0: the driver must report the fault to the process directly. */
 			CHECK(event_received(ev.event_id, VG_TIMEOUT_MS, &data),
 			      "the process gets no event");
 			ERRNO(0, TRAP(me, DISABLE));
@@ -1089,6 +1082,7 @@ static void faults(void)
 		size = sizeof(d[0]);
 		ERRNO(EFAULT, info(me, EC_DEVICE_MEMORY_VIOLATION,
 				   gpu->gpu_id, nowhere(), &size, true));
+		/* The debugger passes the fault on in round 1, and ends the session in round 2. */
 		if (i == 1)
 			send_fault(gpu->gpu_id, 0);
 		else
@@ -1298,9 +1292,7 @@ static void unloaded(void)
 
 /*
  * Number of rounds of debug_loop() and runtime_loop(); queue_loop() runs a quarter as many. The
- * threads of chaos() run these loops at the same time. DESTROY_QUEUE in queue_loop() cannot time
- * out on a slow machine: it waits without a time limit until another loop resumes the queue, ends
- * the session, or disables the runtime.
+ * threads of chaos() run these loops at the same time.
  */
 
 static int chaos_rounds;
@@ -1354,6 +1346,10 @@ static void *queue_loop(void *arg)
 	(void)arg;
 	for (i = 0; i < chaos_rounds / 4 + 1; i++) {
 		OK(vg_cq_create(&vg, gpu, &save, RING, i & 1, &q));
+		/*
+		 * If the queue is suspended, DESTROY_QUEUE waits without a time limit until another
+		 * loop resumes the queue, ends the session, or disables the runtime.
+		 */
 		OK(vg_cq_destroy(&q));
 	}
 	return NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of KFD: set events by ioctls, interrupts and faults, and wait for them. Catches: a
- * wake-up is lost or consumed twice; an interrupt sets the wrong event or none; a wait never
- * ends; a signal page can be freed while the kernel uses it; an errno is wrong.
+ * Events of KFD, set by ioctls, interrupts and faults. Catches: a wake-up is lost or consumed
+ * twice; an interrupt sets the wrong event or none; a signal page can be freed while the kernel
+ * uses it; an errno is wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -315,9 +315,9 @@ static void *either_run(void *arg)
 }
 
 /*
- * Let a thread on the same CPU wait for either of two events. Then set event @n, and destroy the
- * other event. Call set() and destroy() with real-time priority, so that the waiting thread cannot
- * run between the two calls. Return 0 or -errno of the thread's wait.
+ * Let a thread on the same CPU wait for either of two events. Set event @n, and destroy the other
+ * event. Real-time priority prevents that the thread runs between these two calls. Return 0 or
+ * -errno of the thread's wait.
  */
 static int set_and_destroy(int n)
 {
@@ -340,9 +340,8 @@ static int set_and_destroy(int n)
 }
 
 /*
- * A thread waits for either of two events. Set one of them, then destroy the other. Catches: the
- * errno of the wait differs from that of amdkfd. (In amdkfd, the errno is EINVAL if the set event
- * comes first in the array of the wait, and EIO if the destroyed event comes first.)
+ * A thread waits for either of two events. One event is set, then the other event is destroyed.
+ * Catches: the errno of the wait differs from that of amdkfd.
  */
 static void set_then_destroyed(void)
 {
@@ -353,10 +352,14 @@ static void set_then_destroyed(void)
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
 	start();
+	/* In amdkfd, the errno is EINVAL if the set event comes first in the array of the wait. */
 	r = set_and_destroy(0);
 	CHECK(r == -EINVAL, "%d", r);
 	r = set_and_destroy(1);
-	/* The error is EINVAL if the wait began after the event was destroyed. */
+	/*
+	 * In amdkfd, the errno is EIO if the destroyed event comes first in the array of the wait,
+	 * or EINVAL if the wait began after the event was destroyed.
+	 */
 	CHECK(r == -EIO || r == -EINVAL, "%d", r);
 }
 
@@ -540,9 +543,9 @@ static void import_page(void *arg)
 }
 
 /*
- * Catches: a process imports the signal page of another process, and the driver accepts the page as
- * the signal page of the importing process. (Each process would overwrite the slots of the other,
- * and the end of one process would remove the kernel's mapping of the page for both.)
+ * Catches: a process can use the signal page of another process as its own signal page. (Each
+ * process would overwrite the slots of the other. The end of one process would remove the kernel's
+ * mapping of the page for both.)
  */
 static void foreign_page(void)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program unloads and loads the module. Catches: after the unload, memory stays allocated, a
- * timer or worker still runs, or an object stays registered; a load finds the device in an
- * unexpected state.
+ * Unload and load the module. Catches: after the unload, memory stays allocated, a timer or worker
+ * still runs, or an object stays registered; a load finds the device in an unexpected state.
  *
- * vgpu-test-reload ROUNDS repeats unload and load that many times (default 5).
+ * The argument is the number of rounds (default 5).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -215,10 +214,9 @@ static void unload_with_process(void *arg)
 }
 
 /*
- * A process opens /dev/kfd while no GPU is bound, closes the file, and continues to run. The module
- * can be unloaded, because the file is closed. But the KFD process still exists, because it lasts
- * as long as the process or until the unload. Catches: the unload removes the debugfs folder of the
- * KFD process before the KFD process itself removes it.
+ * A process opens and closes /dev/kfd while no GPU is bound. The KFD process remains, but does not
+ * prevent the unload. Catches: the unload removes the debugfs folder of the KFD process before the
+ * KFD process itself removes it.
  */
 static void process_without_gpu(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program resets the device while it is in use. Catches: contents of memory change; a queue
- * does not continue; a page table or PASID is not restored to the hardware; a doorbell is lost;
- * user space can write through mappings of the BARs during the reset.
+ * This program resets the device while it is in use. Catches: memory contents change; a queue, a
+ * page table or a PASID is not restored; a doorbell is lost; user space can write through BAR
+ * mappings during the reset.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program suspends the guest to RAM while processes use BOs, queues, jobs and SVM memory
- * in VRAM. An RTC alarm resumes the guest. Catches: contents of VRAM, page tables or the GART
- * are lost while the guest sleeps; a queue does not continue; a job is lost, or runs while the
- * device is off; memory leaks in each round.
- *
- * tests/avocado/test_sleep.py runs this program in the guest with the argument "freeze" or
- * "disk", and the host resumes the guest. The argument names a sleep state. The guest enters
- * this state once for each line on stdin. The program prints a line before and after each sleep.
+ * This program suspends the guest to RAM while processes use the GPU. An RTC alarm resumes the
+ * guest. Catches: VRAM, page tables or the GART lose contents; a queue or a job is lost; a job runs
+ * while the device is off; memory leaks.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -327,6 +322,11 @@ static int until_woken(const char *state)
 	return vg_put("/sys/power/state", state);
 }
 
+/*
+ * Main program for tests/avocado/test_sleep.py: enter the sleep state @state ("freeze" or "disk")
+ * once for each line on stdin. The host resumes the guest. A line is printed before and after each
+ * sleep.
+ */
 static int campaign(const char *state)
 {
 	struct memory m = { 0 };

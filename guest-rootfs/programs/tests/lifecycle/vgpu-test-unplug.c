@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program removes the device while it is in use, and adds it again. Catches: a process
- * crashes or hangs because the removed device was open, mapped or busy; a process can still access
- * memory of the removed device; SVM data is lost with VRAM; the new device has state of the old
- * one; memory leaks.
- *
- * tests/avocado/test_unplug.py runs this program in the guest with the argument "button" or
- * "surprise". With this argument, the host and not the program removes the device. The program
- * writes a line to stdout for each event, and reads a line from stdin before each further round.
+ * crashes, hangs, or still accesses the removed device; SVM data is lost with VRAM; the new device
+ * has state of the old one; memory leaks.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -150,9 +145,9 @@ static void make_things(struct things *t)
 }
 
 /*
- * After the removal, ioctls must fail with ENODEV, and writes to registers must raise
- * SIGBUS. BOs of KFD must read as zero. The BO of the render node must read as @dword, the
- * content of the pages that DRM maps instead of the BO's memory.
+ * Check the resources of @t after the removal of the GPU. DRM maps other pages instead of the
+ * memory of @t->gem. These pages must contain @dword: 0 in the first call, 0x5a5a5a5a in the
+ * second.
  */
 static void check_things(struct things *t, uint32_t dword)
 {
@@ -161,9 +156,11 @@ static void check_things(struct things *t, uint32_t dword)
 	CHECK(register_is_dead(t->q.doorbell, t->q.wptr),
 	      "the doorbell still rings");
 	CHECK(register_is_dead(t->hdp, 0), "the HDP register is still mapped");
+	/* BOs of KFD must read as zero. */
 	OK(vg_fill_check(t->vram.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gtt.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gem, BYTES, dword));
+	/* The second call must read this content. */
 	memset(t->gem, 0x5a, BYTES);
 	OK(vg_pattern_check(t->svm, SVM_BYTES, SEED, 2));
 }
@@ -673,6 +670,10 @@ static void say(const char *word)
 	fflush(stdout);
 }
 
+/*
+ * Main program for tests/avocado/test_unplug.py. The host removes the device and adds a new one.
+ * This process prints a line for each event, and reads a line from stdin before each further round.
+ */
 static int campaign(void)
 {
 	struct vg_mem_info before = prepare_load();

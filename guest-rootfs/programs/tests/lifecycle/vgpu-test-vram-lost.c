@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program resets the device. Each reset clears VRAM (vram-lost-on-reset=on). The page
- * tables are in VRAM, so they are lost too. Catches: a job runs with lost page tables; a
- * context reports no error; mappings or GTT are not restored; a DRM file works only after it
- * is opened again; KFD does not report the loss of VRAM; old contents of memory are visible
- * in a BO whose copy out of VRAM was cancelled or has not run yet.
+ * Reset the device with vram-lost-on-reset=on: each reset clears VRAM with the page tables.
+ * Catches: a job runs with lost page tables; the loss is not reported; a file, mapping or GTT is
+ * unusable afterwards; a BO shows old contents.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -209,9 +207,8 @@ enum { SMALL = 160 };
 #define BIG	(40 * VG_MIB)
 
 /*
- * Copies out of VRAM are cancelled by the loss of VRAM. Catches: destination pages are
- * neither copied nor cleared, so that their old contents are visible to the CPU, or to
- * a job that reads the BO after its move back to VRAM.
+ * The loss of VRAM cancels copies out of VRAM. Catches: destination pages are neither copied nor
+ * cleared, so the CPU, or a job after the BO's move back to VRAM, reads their old contents.
  */
 static void cancelled(void)
 {

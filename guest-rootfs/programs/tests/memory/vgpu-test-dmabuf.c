@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program shares memory between devices by dma-bufs. Catches: an importer accesses the
- * old location of memory that has moved; an exporter's memory is freed while in use, or is
- * never freed; contents are lost; sizes or descriptors are not checked.
- *
- * The program runs twice (tests.list): with GPUs that have no peer access, so that exported
- * BOs move to GTT, and with GPUs that access each other's VRAM.
+ * Share memory between devices by dma-bufs, with and without peer access (tests.list). Catches: an
+ * importer accesses the old location of moved memory; memory is freed while in use, or never;
+ * contents are lost; bad sizes or descriptors are accepted.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -99,16 +96,15 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * Without peer access, check that the import has moved the BO out of the exporter's VRAM. The copy
- * may end after the ioctls of the import have returned, and the VRAM is freed after the copy. So
- * wait for the VRAM in use to shrink. With peer access, check that the BO is still in VRAM. @before
- * is the VRAM in use before the import.
+ * Check that the import has moved the BO out of VRAM or, if the GPUs have peer access, left the BO
+ * in VRAM. @before is the VRAM in use before the import, in bytes.
  */
 static void vram_follows(uint64_t before)
 {
 	uint64_t end = vg_deadline();
 	struct vg_mem_info info;
 
+	/* The import does not wait for the copy out of VRAM. */
 	do {
 		OK(vg_mem_info(&vg.gpu[0], &info));
 	} while (!tap_pcie_p2p() && before - info.vram_used < SIZE && vg_now() < end);

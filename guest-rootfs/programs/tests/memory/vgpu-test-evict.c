@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program uses more BOs than VRAM holds, in several processes. Catches: contents are lost in a
- * move; usage counters drift; an eviction deadlocks or skips a BO; one process evicts BOs of
- * another process although queues of the other process still use them.
+ * Use more BOs than VRAM holds, in several processes. Catches: contents are lost in a move; usage
+ * counters drift; an eviction deadlocks or skips a BO; a process evicts BOs that queues of another
+ * process still use.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -39,10 +39,11 @@ struct owner {
 enum { CHUNKS = 6 };
 
 /*
- * Main function of an owner process. Commands: 'f' fills the BOs by the engine, 'e' checks
- * them by the engine, 'c' checks them by the CPU, 'q' ends the process. 'q' is needed
- * because closing the pipe would not end the process: its siblings also have the write end
- * open.
+ * Main function of an owner process. Commands from the pipe @in:
+ * - 'f': fill the BOs by the engine
+ * - 'e': check the BOs by the engine
+ * - 'c': check the BOs by the CPU
+ * - 'q': end the process
  */
 static void owner_main(int index, uint64_t bytes, int in, int out)
 {
@@ -56,6 +57,10 @@ static void owner_main(int index, uint64_t bytes, int in, int out)
 	OK(vg_bo_create(&vg, gpu, bytes, VG_GTT, &stage));
 	for (i = 0; i < CHUNKS; i++)
 		OK(vg_bo_alloc(&vg, gpu, bytes, VG_VRAM, &bo[i]));
+	/*
+	 * 'q' is needed: closing the pipe does not end this loop, because sibling processes also
+	 * have the write end open.
+	 */
 	while (read(in, &command, 1) == 1 && command != 'q') {
 		if (command == 'c') {
 			for (i = 0; i < CHUNKS; i++) {
@@ -291,10 +296,9 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	OK(vg_bo_create(&vg, gpu, WORK_PIECE, VG_GTT, &stage));
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	/*
-	 * turns() counts evictions of processes with queues. So all workers create their queues
-	 * before one of them allocates VRAM. In the other order, BOs of processes without queues
-	 * would be evicted. These BOs could stay in GTT afterwards, and turns() might count no
-	 * eviction.
+	 * All workers need a queue before one of them allocates VRAM: turns() counts only evictions
+	 * of processes with queues. BOs evicted earlier could stay in GTT, and turns() might count
+	 * no eviction.
 	 */
 	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)
@@ -315,11 +319,8 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 }
 
 /*
- * Four processes with queues use 1.5 times the VRAM. Each process must finish its work while
- * the others run. Even on a slow host, at least 200 jobs run between two evictions; without
- * the driver's time slices (kfd_timeslice.c), only 20 to 25 jobs would run. The test requires
- * at least 50 jobs for each eviction. Catches: processes evict each other all the time; a
- * process is never restored.
+ * Four processes with queues use 1.5 times the VRAM. Catches: processes evict each other all the
+ * time; a process is never restored.
  */
 static void turns(void)
 {
@@ -348,6 +349,10 @@ static void turns(void)
 	}
 	tap_diag("%lu jobs, %lu evictions of processes", all, evictions);
 	CHECK(evictions, "no process was evicted");
+	/*
+	 * Even a slow host runs at least 200 jobs between two evictions. Without the driver's time
+	 * slices (kfd_timeslice.c), only 20 to 25 jobs would run.
+	 */
 	CHECK(all >= 50 * evictions, "%lu jobs between two evictions",
 	      all / evictions);
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
@@ -369,10 +374,9 @@ static pid_t start_emptying(void)
 }
 
 /*
- * Prefetch memory to VRAM in pieces while another process evicts VRAM. Each piece becomes a
- * BO, which is created and then pinned. Catches: an eviction waits for a BO and then moves it,
- * although the BO was pinned during this wait. (The migrated pages are in the VRAM of the BO. After
- * the move, this VRAM would be allocated again.)
+ * Prefetch memory to VRAM while another process evicts VRAM. Catches: an eviction waits for a BO,
+ * and then moves the BO although it was pinned during the wait. The VRAM of the migrated pages
+ * would then be allocated again.
  */
 static void svm_into_emptied(void)
 {
@@ -391,6 +395,7 @@ static void svm_into_emptied(void)
 
 		vg_pattern_fill(p, BYTES, SEED, i);
 		before = tap_driver_counter(gpu, "pages_to_vram");
+		/* The driver creates and pins one BO for each piece. */
 		for (at = 0; at < BYTES; at += PIECE)
 			OK(vg_svm_prefetch(&vg, p + at, PIECE, gpu->gpu_id));
 		/*

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets the CPU or SDMA write page tables, and checks the number of bytes
- * written and the time at which page tables are freed. Catches: page tables are freed only when the
- * process ends; SDMA has not written page table entries when an engine needs them; writing
- * an entry takes more bytes than necessary. Other tests, which check data byte for byte,
- * run a second time with SDMA as the writer (tests.list).
+ * This program checks page tables that the CPU or SDMA writes. Catches: page tables are freed only
+ * when the process ends; SDMA has not written an entry when an engine needs the entry; writing an
+ * entry takes more bytes than necessary.
  */
 #include <stdio.h>
 #include <stdlib.h>

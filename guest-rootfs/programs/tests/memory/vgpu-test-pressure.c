@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several processes at once use three times the VRAM, and more system memory than TTM's
- * limit. Then two processes use all VRAM each, with busy queues. Catches: a byte is
- * lost or stale after a move; a queue runs while its memory is evicted; a process is
- * never restored; processes deadlock; memory of one process is visible to another;
- * usage counters drift.
- *
- * vgpu-test-pressure [SECONDS [SEED [PART OF A CASE'S NAME]]]
+ * Several processes at once use more VRAM than the GPU has. Catches: a byte is lost or stale after
+ * a move; a queue runs while its memory is evicted; a process is never restored, deadlocks, or sees
+ * memory of another process; usage counters drift.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -386,6 +382,7 @@ static void start(struct vg_mem_info *info)
 	OK(vg_mem_info(gpu, info));
 }
 
+/* Use three times the VRAM, and more system memory than TTM's limit. */
 static void all_at_once(void)
 {
 	struct vg_mem_info info;
@@ -411,6 +408,7 @@ static const struct tap_case cases[] = {
 	{ "2 processes, all of VRAM each, queues at work", two, 0 },
 };
 
+/* Arguments: [SECONDS [SEED [PART OF A CASE'S NAME]]] */
 int main(int argc, char **argv)
 {
 	if (argc > 1 && isdigit((unsigned char)argv[1][0])) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program makes the kernel reclaim memory of BOs: idle BOs are swapped out, and BOs in
- * use stay in memory. Catches: the OOM killer kills a process while idle BOs hold memory;
- * bytes are lost on the way to the swap device and back; memory of a job or a queue is
- * reclaimed; a queue is evicted for reclaim; BOs are swapped out without a swap device; a
- * counter drifts; reclaim waits for a lock of the driver.
+ * Make the kernel swap out idle BOs. Catches: the OOM killer kills a process while idle BOs hold
+ * memory; bytes are lost; memory in use is reclaimed; reclaim waits for a driver lock.
  *
- * The tests need a block device for swap (tests.list). The tests overwrite this device.
+ * The tests overwrite the guest's disk with swap (tests.list).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -258,14 +255,18 @@ static void queues_keep(void)
 
 /**
  * struct hog - a process that allocates memory and locks it
- * @pid: the process, which the OOM killer would kill first
- * @to: write end of a pipe. Each byte that is written requests HOG_PIECE more bytes of
- * memory. Closing the pipe ends the process.
- * @from: read end of a pipe, with one byte for each request: 1 if the memory is locked,
- * else 0
  */
 struct hog {
+	/** @pid: the process, which the OOM killer would kill first */
 	pid_t pid;
+	/**
+	 * @to: write end of a pipe. Each byte requests HOG_PIECE more bytes of memory. Closing the
+	 * pipe ends the process.
+	 */
+	/**
+	 * @from: read end of a pipe, with one byte for each request: 1 if the memory is locked,
+	 * else 0
+	 */
 	int to, from;
 };
 
@@ -326,9 +327,8 @@ static void hog_end(struct hog *h)
 }
 
 /*
- * A BO larger than TTM's limit must be refused when it is created. If a BO is larger than free
- * memory, the first access to the BO must fail before any of the BO's pages is allocated. Without
- * these checks in the driver, the OOM killer would kill the hog (struct hog).
+ * Catches: the driver creates a BO larger than TTM's limit, or allocates pages for a BO larger than
+ * free memory. The OOM killer would then kill the hog (struct hog).
  */
 static void too_large(void)
 {
@@ -357,6 +357,7 @@ static void too_large(void)
 		hog_eat(&hog, has);
 	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	CHECK(zero >= 0, "/dev/zero");
+	/* This first access must fail before any page of the BO is allocated. */
 	CHECK(read(zero, large.cpu, 1) < 0 && errno == EFAULT,
 	      "a BO of %" PRIu64 " MiB got its memory, %" PRIu64
 	      " MiB are available", bytes / VG_MIB, available() / VG_MIB);
@@ -387,11 +388,9 @@ static void too_large(void)
 }
 
 /*
- * The driver swaps a BO out into shmem pages, and the kernel later writes these pages to the swap
- * device. A process locks memory until the driver has swapped out a quarter of the BOs' pages, and
- * an eighth of the BOs' bytes is on the swap device. (Reclaim may first take all page cache and
- * tmpfs, so the amount of locked memory is not fixed.) Without the shrinker the OOM killer would
- * kill the process, because no other memory can be reclaimed.
+ * A process locks memory until a quarter of the BOs' pages is swapped out, and an eighth of the
+ * BOs' bytes is on the swap device. Catches: the OOM killer kills this process, although the driver
+ * could swap out idle BOs.
  */
 static void memory_runs_out(void)
 {
@@ -415,6 +414,11 @@ static void memory_runs_out(void)
 	before = shrunk();
 	swap = swap_free();
 	hog_start(&hog);
+	/*
+	 * The driver swaps a BO out into shmem pages, and the kernel later writes these pages to
+	 * the swap device. Reclaim may first take the page cache and tmpfs, so the necessary amount
+	 * of locked memory is not known.
+	 */
 	for (bytes = 0; shrunk() - before < (uint64_t)n * BO_PAGES / 4 ||
 	     swap - swap_free() < (uint64_t)n * BO_BYTES / 8;
 	     bytes += HOG_PIECE) {

@@ -170,14 +170,17 @@ static void op_fork(char *p)
 }
 
 /*
- * For op_fork_later(). Catches: an engine's write after fork() reaches the memory of the child.
- * When child_end() closes the pipe, the child compares its memory with a copy from before fork().
- * Until then the CPU must not write to the parent's memory: copy-on-write would give the parent
- * other pages, and the engine's write could not reach the child any more, even with the bug.
+ * The child of op_fork_later(), and the write end of a pipe to this child (-1: no child).
+ * child_end() closes the pipe.
  */
 static int child_pipe = -1;
 static pid_t child;
 
+/*
+ * Catches: an engine's write after fork() reaches the child's memory. Until child_end(), the CPU
+ * must not write to the parent's memory: copy-on-write would give the parent new pages and hide the
+ * bug.
+ */
 static void op_fork_later(char *p)
 {
 	char *was = anon(SIZE), c;
@@ -189,6 +192,7 @@ static void op_fork_later(char *p)
 	CHECK(child >= 0, "fork");
 	if (!child) {
 		close(pipes[1]);
+		/* Wait until child_end() closes the pipe. */
 		while (read(pipes[0], &c, 1) > 0)
 			;
 		_exit(!!memcmp(was, p, SIZE));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program uses GEM_VA in the address space of a KFD process: the DRM file that was passed to
- * ACQUIRE_VM maps BOs for the process's queues, as ROCr's virtual memory API does. Catches: a page
- * table entry is missing, or points to another BO; while a queue runs, a BO moves, and a page table
- * entry still points to the old location; the split of a mapping unmaps too much; imported memory
- * is freed when its exporter ends, or is never freed; an address in use is mapped twice.
+ * Map BOs for a KFD process by GEM_VA, as ROCr does. Catches: a page table entry is missing, wrong,
+ * or stale after a move; a split unmaps too much; imported memory is freed too early or never; an
+ * address is mapped twice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -308,9 +306,8 @@ enum { N_BOS = 4 };
 static uint32_t *both_are_there;
 
 /*
- * Copy the first BO to the second BO, then the second BO to the third BO, and so on. At the
- * end, copy the last BO back to the first BO, and check all BOs. If @gem, map the BOs by
- * GEM_VA, otherwise by KFD.
+ * In each round, copy each BO to the next BO, and the last BO to the first. Then check all BOs. If
+ * @gem, map the BOs by GEM_VA, otherwise by KFD.
  */
 static void work(bool gem)
 {

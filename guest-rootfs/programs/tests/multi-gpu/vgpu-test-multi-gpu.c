@@ -169,9 +169,8 @@ static void map_over(char *at)
 }
 
 /*
- * The addresses of two BOs of GPU 0 lie in one granule of SVM (2 MiB). GPU 1 reads memory at a
- * higher address in the granule: the driver must repair this fault. Then GPU 1 reads the second BO:
- * the driver must deny this fault. Catches: the SVM range that the first fault creates overlaps
+ * Two BOs of GPU 0 have addresses in one SVM granule (2 MiB). GPU 1 faults on ordinary memory above
+ * the BOs in this granule. Catches: the SVM range that the driver creates for the fault overlaps
  * the second BO.
  */
 static void bos_in_granule(void)
@@ -187,9 +186,11 @@ static void bos_in_granule(void)
 	map_over(p + 16 * VG_PAGE);
 	map_over(p + 64 * VG_PAGE);
 	OK(vg_bo_create(&vg, &vg.gpu[1], VG_PAGE, VG_GTT, &dst));
+	/* GPU 1 reads ordinary memory: the driver must repair this fault. */
 	OK(vg_copy(&q[1], dst.cpu, p + 100 * VG_PAGE, VG_PAGE));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 100 * VG_PAGE));
 	memset(dst.cpu, 0x5a, VG_PAGE);
+	/* GPU 1 reads the second BO: the driver must deny this access. */
 	tap_expect_stop(&q[1], dst.va, (uintptr_t)p + 64 * VG_PAGE, VG_PAGE);
 	OK(vg_fill_check(dst.cpu, VG_PAGE, 0x5a5a5a5a));
 }

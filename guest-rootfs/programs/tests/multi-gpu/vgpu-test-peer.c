@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets GPUs access each other's VRAM. Catches: an address of the peer's VRAM is
- * wrong; a page table entry for the peer's VRAM stays after the memory was moved or freed, or
- * after the peer was unplugged; the TLB of only one GPU is flushed; contents are lost.
- *
- * The program runs three times (tests.list): as a hive (XGMI), behind a host bridge that
- * allows PCIe peer-to-peer, and without peer access, where mapping fails.
- * tests/avocado/test_peer.py runs this program in the guest with the argument "link" or
- * "surprise".
+ * Let GPUs access each other's VRAM over XGMI or PCIe. Without peer access (tests.list), mapping
+ * must fail. Catches: an address of the peer's VRAM is wrong; a translation is stale after a move,
+ * a free or an unplug; contents are lost.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -407,16 +402,18 @@ static uint64_t moves_since(uint64_t before)
 }
 
 /*
- * @bo is a BO in VRAM of GPU 0. Let GPU 1 write and read @bo @rounds times. With @owner_too,
- * GPU 0 also reads @bo. Return the number of moves of BOs out of VRAM during this time. With
- * @moves, continue until a BO has moved, because the child process that causes the moves may start
- * late.
+ * Let GPU 1 write and read @bo, a BO in VRAM of GPU 0, at least @rounds times. With @owner_too, GPU
+ * 0 also reads @bo. Return the number of moves of BOs out of VRAM during this time.
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
 	uint64_t before = moves_since(0), end = vg_deadline();
 	int i;
 
+	/*
+	 * With @moves, continue until a BO has moved: the child process that causes the moves may
+	 * start late.
+	 */
 	for (i = 0; i < rounds ||
 	     (moves && !moves_since(before) && vg_now() < end); i++) {
 		gpu_write(1, bo, SEED + i);
@@ -721,7 +718,10 @@ static void peer_gone(void)
 	gone(1, false);
 }
 
-/* Cases that the host controls: they print each step, and wait for a line from the host */
+/*
+ * Cases that tests/avocado/test_peer.py controls on the host: they print each step, and wait for a
+ * line from the host
+ */
 
 static void say(const char *word)
 {
@@ -744,11 +744,8 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * After each step, this process prints a line. After its first and its second line, this process
- * waits for a line from the host. The host takes the link down before it sends the first line, and
- * brings the link up before it sends the second line. While the link is down, an access over the
- * link must raise a fault. The fault must be reported and must stop the queue. The owner's memory
- * must stay intact, and mapping on the peer must fail.
+ * While the link is down, an access over the link must raise a fault and stop the queue, and
+ * mapping on the peer must fail. The owner's memory must stay intact.
  */
 static void link_down(void)
 {
@@ -762,6 +759,7 @@ static void link_down(void)
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &more));
 	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
 	gpu_write(1, &bo, SEED);
+	/* The host takes the link down and then sends a line. */
 	say("linked");
 
 	vg_pattern_fill(stage[1].cpu, SIZE, SEED + 1, 0);
@@ -771,6 +769,7 @@ static void link_down(void)
 	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
 	gpu_check(0, &bo, SEED);
 	ERRNO(EINVAL, vg_bo_map_peer(&more, &vg.gpu[1]));
+	/* The host brings the link up again and then sends a line. */
 	say("down");
 
 	OK(vg_queue_destroy(&q[1]));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets the shell run the debugging commands of docs/founding-documents.md
- * as they stand on that page. Catches: a command fails, or its output lacks what the page
- * describes. The program needs messages that the kernel logged during the boot, and other
- * programs could push these messages out of the kernel's log buffer. Therefore tests.list runs
- * this program before the other programs of the same guest.
+ * This program lets the shell run the debugging commands of docs/founding-documents.md. Catches: a
+ * command fails, or its output lacks what the document describes. In tests.list, this program must
+ * be the first of its guest (see supported()).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,8 +85,8 @@ static unsigned int lines(void)
 }
 
 /*
- * The command in docs/founding-documents.md must print one line of the kernel log for each
- * probe of a GPU.
+ * The command must print one line of the kernel log for each probe of a GPU at boot. This program
+ * must run before other test programs: their messages could push these lines out of the log buffer.
  */
 static void supported(void)
 {

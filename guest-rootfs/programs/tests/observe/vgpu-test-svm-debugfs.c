@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program reads the debugfs file kfd/proc/<pid>/svm, which lists the SVM ranges of a
- * process and the locations of their pages. Catches: a page is counted twice, not at all,
- * or for another GPU; a range is listed twice or skipped when the file is read in several
- * read() calls; a reader blocks the process, or reads freed memory.
+ * This program reads kfd/proc/<pid>/svm in debugfs: a process's SVM ranges and their pages.
+ * Catches: a page count is wrong; a range is listed twice or skipped if the file is read in
+ * several read() calls; a reader blocks the process, or reads freed memory.
  */
 #include <fcntl.h>
 #include <signal.h>

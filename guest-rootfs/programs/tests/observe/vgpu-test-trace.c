@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program checks the trace events of known actions, and their order. Catches: an event
- * is missing, names the wrong BO or the wrong domain, or comes before its action; the
- * events of one fault have different serial numbers; when an SVM range list is created and
- * freed, an event comes twice or out of order.
+ * This program checks the trace events of known actions, and their order. Catches: an event is
+ * missing, comes twice or before its action, or names the wrong BO or domain; the events of one
+ * fault have different serial numbers.
  */
 #include <ctype.h>
 #include <fcntl.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests AQL queues: barriers, signals, PM4 in indirect buffers, and rings
- * that are mapped twice. Catches: a packet is executed twice or never when queues share
- * a hardware queue; a signal is decremented twice; a write index is wrong; the second
- * mapping of a ring shows other memory.
+ * This program tests AQL queues. Catches: a packet is executed twice or never when queues share
+ * a hardware queue; a signal is decremented twice; a write index is wrong; the second mapping of
+ * a ring shows other memory.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program uses user-mode compute queues with PM4 packets. Catches: the scheduler
- * mixes up queues; work is lost or executed twice when a queue is preempted and mapped
- * again; an event wakes no waiter; an error stops other queues or processes; an ioctl
- * returns a wrong errno.
+ * This program tests user-mode compute queues with PM4 packets. Catches: the scheduler mixes up
+ * queues; work is lost or repeated when a queue is preempted; an event wakes no waiter; an error
+ * stops other queues; an errno is wrong.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests global wave sync (GWS), which a queue gets by ALLOC_QUEUE_GWS.
- * Catches: the ioctl returns a wrong errno; GWS stays allocated after its queue or
- * process has ended; the run list does not give GWS to a process that has allocated GWS; two
- * processes with GWS run at the same time; a process never gets a time slice.
+ * Global wave sync (GWS), which a queue gets by ALLOC_QUEUE_GWS. Catches: a wrong errno; GWS stays
+ * allocated after its owner has ended; the run list gives a process no GWS; two processes with GWS
+ * run at the same time; a process never runs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -307,12 +306,9 @@ static uint64_t play_ms(bool gws_too)
 }
 
 /*
- * Two processes take turns to increment shared.turn. With GWS, only one of the processes runs
- * in a time slice. When the running process has made an increment, the other process must wait for
- * the end of the time slice before it can make the next increment. Without GWS, both processes
- * run, and an increment takes about as long as a poll of memory. The check requires only half
- * of a time slice for each increment: this margin is more than enough for the difference
- * between the clocks of guest and host.
+ * Two processes take turns to increment shared.turn. With GWS, only one of the processes runs in a
+ * time slice, so each increment must wait for the next time slice. Without GWS, both processes run,
+ * and no increment waits for a time slice.
  */
 static void alone(void)
 {
@@ -320,6 +316,10 @@ static void alone(void)
 
 	tap_diag("%u turns: %lu ms, with GWS %lu ms", 2 * ROUNDS, together,
 		 apart);
+	/*
+	 * Require only half of a time slice for each increment, because the clocks of guest and
+	 * host differ.
+	 */
 	CHECK(apart >= (2 * ROUNDS - 2) * QUANTUM_MS / 2,
 	      "both have GWS at a time: %lu ms", apart);
 }

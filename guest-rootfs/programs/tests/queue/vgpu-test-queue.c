@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests user-mode SDMA queues: many queues at once, full rings, threads,
- * bad packets, killed processes. Catches: doorbells or pointers of queues are mixed up;
- * a wake-up is lost; an error stops other queues; a hardware queue stays in use after
- * its process has ended.
+ * This program tests user-mode SDMA queues. Catches: doorbells or pointers of queues are mixed up;
+ * a wake-up is lost; an error stops other queues; a hardware queue stays in use after its process
+ * has ended.
  */
 #include <pthread.h>
 #include <signal.h>

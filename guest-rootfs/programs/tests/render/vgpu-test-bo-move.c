@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program moves BOs that jobs use. Some jobs access the BO but do not list it. Catches: a
- * move blocks the caller until the BO's jobs complete; a move runs before these jobs; after a
- * move, a job that does not list the BO reads the BO's old memory, which another BO may use by
- * then; a job reads the BO before the move has completed.
- *
- * The jobs that delay a move wait for fences of vgem and occupy no engine.
+ * Move BOs that jobs use, with or without listing them. Catches: a move blocks the caller; a move
+ * runs before earlier jobs of the BO complete; a later job does not wait for the move, or reads the
+ * BO's old memory.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -68,9 +65,8 @@ static void start(struct user *u, struct user *v)
 }
 
 /**
- * struct hold - a fence that delays a job
- * @fence: handle of a vgem fence. hold_release() signals the fence. After ten seconds, vgem
- * itself signals the fence, so call hold_make() after all work that may take long.
+ * struct hold - a fence that delays a job. The delayed job occupies no engine.
+ * @fence: handle of a vgem fence, which hold_release() signals
  * @syncobj: syncobj that contains the fence
  */
 struct hold {
@@ -78,6 +74,10 @@ struct hold {
 	struct drm_amdgpu_cs_chunk_sem syncobj;
 };
 
+/*
+ * Call this function after all work that may take long: after ten seconds, vgem itself signals the
+ * fence.
+ */
 static void hold_make(struct hold *h, int fd)
 {
 	struct drm_mode_create_dumb dumb = { .width = 1024, .height = 1,
@@ -164,9 +164,8 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 }
 
 /*
- * User u submits a job that writes to the BO, and the test delays this job. Then user v submits a
- * job that lists the BO, and this submission moves the BO from domain @from to domain @to. The move
- * must wait for the job of user u.
+ * User u submits a delayed job that writes to the BO. Then user v submits a job that lists the BO,
+ * so the driver moves the BO from domain @from to @to. The move must wait for user u's job.
  */
 static void moves_behind(uint64_t from, uint64_t to)
 {
@@ -262,9 +261,8 @@ static void unnamed(void)
 }
 
 /*
- * After the move, submit a job that reads the BO without listing the BO. The job must read the
- * BO's contents or, if the BO's page table entries were cleared, zeros. Catches: the job reads
- * the memory in which the BO was before the move.
+ * After the move, a job that does not list the BO reads the BO. This must give the BO's contents,
+ * or zeros if the BO's page table entries were cleared. Catches: the job reads the BO's old memory.
  */
 static void unnamed_after(void)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program submits jobs to the render node by CS, with dependencies, and waits for
- * them. Catches: a job runs too early, in the wrong address space, or not at all; a wait
- * uses the fence of another job; an IB accesses registers, or memory that its DRM
- * file has not mapped; a bad job affects other jobs; an ioctl returns a wrong errno.
+ * This program submits jobs to the render node. Catches: a job runs too early, in the wrong address
+ * space, or never; a wait uses the wrong fence; an IB accesses registers or unmapped memory; a bad
+ * job affects other jobs; an errno is wrong.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -240,11 +239,11 @@ static void waits(void)
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
 	/*
-	 * Both waits must fail. The first wait names a context that v.fd does not have: each DRM
-	 * file counts its context IDs from 1, and v.fd has only one context. The second wait names
-	 * job 1 of v.ctx, which has no jobs. (Context u.ctx of u.fd has the same ID, and a job 1.)
+	 * v.fd has no context u.ctx + 1: each DRM file counts its context IDs from 1, and v.fd has
+	 * only one context.
 	 */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
+	/* v.ctx has no job 1. (Context u.ctx of u.fd, which has the same ID, has a job 1.) */
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program uses the distribution's libdrm_amdgpu on this driver's render node, as
- * Mesa and amdgpu's own tests do. Catches: the library rejects a result of the driver; CS
- * fails with the arguments that the library passes (user fences, BO lists by handle, raw
- * chunks).
+ * This program uses the distribution's libdrm_amdgpu on this driver's render node, as Mesa does.
+ * Catches: the library rejects a result of the driver; CS rejects arguments of the library (user
+ * fences, BO lists by handle, raw chunks).
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests the order of eviction from VRAM. Each job of a DRM file uses all
- * VM_ALWAYS_VALID BOs of the file. A job therefore makes these BOs the last to be
- * evicted; their order among each other does not change. Catches: always-valid BOs keep
- * the LRU position that they had at their creation and are evicted before BOs that were
- * unused for longer; an LRU list is corrupted when always-valid BOs move, are freed or
- * are evicted between jobs.
+ * Test the order of eviction from VRAM. Each job of a DRM file uses all VM_ALWAYS_VALID BOs of the
+ * file. Catches: such BOs are evicted before BOs that were unused for longer; an LRU list is
+ * corrupted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,9 +96,8 @@ static int push_out(int next, int n)
 }
 
 /*
- * The first eight BOs have VM_ALWAYS_VALID. The next four BOs are created later, but then a job
- * uses the eight BOs again. The least recently used BOs must be evicted first: the four BOs,
- * then the eight BOs in the order of their creation.
+ * The least recently used BOs must be evicted first: BOs 8 to 11, then the VM_ALWAYS_VALID BOs 0 to
+ * 7 in the order of their creation.
  */
 static void order(void)
 {
@@ -110,6 +106,10 @@ static void order(void)
 	start();
 	for (int i = 0; i < 12; i++)
 		create(i, i < 8 ? ALWAYS : 0);
+	/*
+	 * The job uses BOs 0 to 7 again, so that BOs 8 to 11, although created later, are the least
+	 * recently used BOs.
+	 */
 	job();
 	next = push_out(12, 3);
 	check_where(0, 8, true, "always valid");
@@ -130,7 +130,10 @@ static void order(void)
 		OK(vg_pattern_check(bo[i].cpu, BO_BYTES, (uint64_t)i, 0));
 }
 
-/* Create, free and evict BOs between jobs, in random order. */
+/*
+ * Create, free and evict BOs between jobs, in random order. Catches: an LRU list of always-valid
+ * BOs is corrupted.
+ */
 static void churn(void)
 {
 	start();

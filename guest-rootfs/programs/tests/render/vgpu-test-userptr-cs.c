@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests jobs of the render node that use userptr BOs. Catches: pages are freed
- * while a job uses them; a job uses pages that the process no longer has at the BO's
- * addresses; a job writes to a read-only userptr BO; another process can use the userptr
- * BO.
+ * Jobs of the render node that use userptr BOs. Catches: pages are freed while a job uses them;
+ * a job uses pages that the process has given up; a job writes to a read-only BO; another process
+ * can use the BO.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -172,9 +171,9 @@ static void waits_for_job(void)
 }
 
 /*
- * A job accesses the memory of a userptr BO without listing the BO, so the BO has no fence of the
- * job. MADV_DONTNEED frees the pages without a wait, and the job's access must fault. Catches:
- * MADV_DONTNEED waits for the job; the job accesses the freed pages, which are in use again.
+ * A job writes to a userptr BO that is not in the job's BO list. MADV_DONTNEED frees the BO's pages
+ * meanwhile. Catches: MADV_DONTNEED waits for the job; the job writes to the freed pages, which are
+ * in use again, and does not fault.
  */
 static void not_named(void)
 {
@@ -269,9 +268,8 @@ static void errors(void)
 }
 
 /*
- * A thread drops pages of the memory while jobs that read and write the memory are
- * submitted. For each job the thread drops some pages and then stops. If it dropped
- * pages all the time, CS might never succeed with KASAN, where the look-up of pages
+ * A thread drops some pages of the memory for each job that is submitted, and then stops. If the
+ * thread dropped pages all the time, CS might never succeed with KASAN, where the look-up of pages
  * takes long.
  */
 static sem_t job_begins;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program calls GEM_VA to map BOs in the GPU address space of a DRM file. SDMA jobs of
- * this file access the memory at the mapped addresses. Catches: a mapping points to the wrong
- * memory; a mapping is removed too late or too early; a mapping is split at the wrong address;
- * an ioctl returns a wrong errno.
+ * This program maps BOs by GEM_VA and accesses the mapped addresses with SDMA jobs. Catches: a
+ * mapping points to the wrong memory; a mapping is removed too late or too early, or split at the
+ * wrong address; an errno is wrong.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

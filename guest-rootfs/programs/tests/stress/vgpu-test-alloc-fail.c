@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program repeats system calls with failed allocations (/proc/thread-self/fail-nth). The
- * first allocation fails in the first call, the second allocation in the second call, and so
- * on, until a call completes without a failed allocation. Catches: the kernel crashes; memory
- * leaks; a lock stays held; a call that fails takes effect in part. The tests need a kernel
- * with fault injection.
+ * This program lets each allocation in a system call fail once (every_site()). Catches: the kernel
+ * crashes; memory leaks; a lock stays held; a call that fails takes effect in part. The tests need
+ * a kernel with fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -97,9 +95,9 @@ static bool failed_one(void)
 static void (*prepare)(void);
 
 /*
- * Call @call repeatedly. Let the first allocation fail in the first call, the second in
- * the second call, and so on, until a call has no failed allocation. Call @undo after each
- * success. @other_error is an error that @call may return besides -ENOMEM.
+ * Call @call until an attempt has no failed allocation: in attempt n, the n-th allocation fails.
+ * @call may return -ENOMEM or @other_error only if an allocation has failed. Call @undo after each
+ * success.
  */
 static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 		       int other_error)
@@ -314,12 +312,7 @@ static void free_filler(void)
 	free(filler);
 }
 
-/*
- * Map and unmap all BOs except the first. This moves these BOs to VRAM and leaves no space
- * in VRAM for the first BO. A map evicts the BO that was mapped longest ago. If each call had
- * the same order, this would be the BO to be mapped next, and each call would move all BOs.
- * So the order alternates.
- */
+/* Move all BOs except the first to VRAM, so that VRAM has no space for the first BO. */
 static void evict_first(void)
 {
 	static bool backwards;
@@ -331,6 +324,10 @@ static void evict_first(void)
 		OK(vg_bo_map_gpu(b));
 		OK(vg_bo_unmap_gpu(b));
 	}
+	/*
+	 * Alternate the order: a map evicts the BO that was mapped longest ago, so in a fixed order
+	 * each map would evict the next BO to be mapped.
+	 */
 	backwards = !backwards;
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program gives random input to the render node, the primary node and /dev/kfd:
- * ioctls with random or nearly valid words, IBs of random packets, and mappings.
- * Several processes have two threads each, which share their files and arguments.
- * Catches: the kernel reports an error (KASAN, lockdep, refcounts); memory or handles
- * leak; the device does not work afterwards.
+ * Give random ioctls, IBs and mappings to the render node, the primary node and /dev/kfd. Catches:
+ * the kernel reports an error (KASAN, lockdep, refcounts); memory or handles leak; the device does
+ * not work afterwards.
  *
- * The test prints its seed; VGPU_TEST_SEED repeats a run.
+ * VGPU_TEST_SEED sets the seed.
  */
 #include <fcntl.h>
 #include <poll.h>

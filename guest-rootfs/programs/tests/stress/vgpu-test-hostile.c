@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In this program, a hostile process tries to delay other processes, the interrupt handler and
- * the removal of a GPU. Catches: the driver holds a global lock during a wait that a process can
- * prolong; the MMU notifier of an ending process is reused for a new process; an interrupt handler
- * walks a list of waiters that a process can make as long as it likes.
+ * A hostile process tries to delay other processes, the interrupt handler and the removal of a GPU.
+ * Catches: the driver holds a global lock during a wait that a process can prolong; an interrupt
+ * handler walks a list of unlimited length.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -149,11 +148,9 @@ static void start_helper(struct helper *h, void *(*fn)(void *))
 }
 
 /*
- * A job of the render node uses memory of this process (userptr). A thread write-protects the
- * memory by mprotect(), which waits for the job with mmap_lock held. A second thread opens
- * /dev/kfd for the first time, and waits for mmap_lock. Catches: the second thread holds
- * kfd_processes_mutex while it waits, so that another process neither opens /dev/kfd
- * nor ends until the job completes.
+ * One thread waits in mprotect() with mmap_lock held. A second thread opens /dev/kfd for the first
+ * time and waits for mmap_lock. Catches: the second thread holds kfd_processes_mutex, so that no
+ * other process can open /dev/kfd or end.
  */
 static void open_behind_mmap_lock(void)
 {
@@ -175,6 +172,7 @@ static void open_behind_mmap_lock(void)
 	first.go = &shared->go[1];
 	start_helper(&change, protect);
 	start_helper(&first, open_first);
+	/* These jobs use the memory (userptr), so mprotect() of the memory waits for them. */
 	hold_engines(&h, &shared->gpu, change.memory, BYTES);
 
 	/*
@@ -228,10 +226,8 @@ static void open_user_pointer(char *p)
 }
 
 /*
- * Body of a child that keeps its mmap_lock until the parent releases the engines. A thread of
- * the child calls mprotect(). This call evicts the child's queue, because a userptr BO of KFD uses
- * the first page of the memory. Then the call waits, with mmap_lock held, for a job of the render
- * node that uses the last page. The job waits for the parent's jobs on the same engine.
+ * Body of a child that holds its mmap_lock until the parent releases the engines. A thread of the
+ * child calls mprotect(), and waits with mmap_lock held for a job of the render node.
  */
 static void keep_mmap_lock(void)
 {
@@ -241,13 +237,19 @@ static void keep_mmap_lock(void)
 	struct hold h = { 0 };
 
 	open_user_pointer(p);
+	/* The jobs of @h use the last page of the memory at @p. */
 	hold_open(&h, &vg.gpu[0], p + BYTES - VG_PAGE, VG_PAGE);
 	hold_let_go(&h);
 	change.memory = p;
 	start_helper(&change, protect);
 	tap_meet(&shared->here[0], KEEPERS + 1);
 	tap_meet(&shared->here[1], KEEPERS + 1);
+	/* This job waits for the parent's jobs on the same engine. */
 	hold_add_job(&h);
+	/*
+	 * Start mprotect(). It evicts the child's queue, because a userptr BO of KFD uses the first
+	 * page. Then mprotect() waits for the job, which uses the last page.
+	 */
 	now = 1;
 	hold_await_sleep(change.tid);
 	tap_meet(&shared->here[2], KEEPERS + 1);
@@ -374,12 +376,9 @@ static void use(void *arg)
 }
 
 /*
- * Unbind a GPU while a child reads the debugfs file of the test's KFD process.
- * kfd_process_detach() unhashes this KFD process. Then it waits until the child has read the file,
- * before it removes the file. The MMU notifier of the KFD process stays registered during this
- * wait. Meanwhile the test opens /dev/kfd again, which creates a new KFD process for the same mm.
- * Catches: the new KFD process reuses the notifier of the old one. (Then the old KFD process is
- * never freed, and the unbind waits without end for the old KFD process.)
+ * Unbind a GPU, and open /dev/kfd again before the old KFD process has ended. Catches: the new KFD
+ * process reuses the MMU notifier of the old one. (Then the old KFD process is never freed, and the
+ * unbind waits without end.)
  */
 static void open_while_taken_away(void)
 {
@@ -395,12 +394,18 @@ static void open_while_taken_away(void)
 	reader = start_child(read_until_go);
 	OK(vg_wait_word(&shared->reading, 1, VG_TIMEOUT_MS));
 	remover = start_child(take_away);
+	/*
+	 * The unbind calls kfd_process_detach(), which unhashes the KFD process, so that ioctls
+	 * fail. Then kfd_process_detach() waits until the child has read the debugfs file. During
+	 * this wait, the MMU notifier of the KFD process stays registered.
+	 */
 	while (kfd_works(vg.kfd) != -ENODEV) {
 		CHECK(vg_now() < end, "the process can still use KFD");
 		vg_sleep_us(1000);
 	}
 	CHECK(!waitpid(remover, &status, WNOHANG),
 	      "the unbind ended while a file of its process was read");
+	/* Create a new KFD process for the same mm. */
 	fresh = open_kfd();
 	CHECK(fresh >= 0, "open: %s", strerror(-fresh));
 	ERRNO(0, kfd_works(fresh));
@@ -573,10 +578,9 @@ static void many_wait(void)
 }
 
 /*
- * Several elements of a WAIT_EVENTS array may name the same event, here an auto-reset event. A
- * signal during the call satisfies all these elements. A signal before the call satisfies only the
- * first of them. Catches: the driver violates one of these rules; the event's list of waiters has
- * an entry for each of the 65,536 elements of a call, and the interrupt handler walks all entries.
+ * One WAIT_EVENTS call names an auto-reset event several times. A signal during the call must
+ * satisfy all elements that name the event. A signal before the call must satisfy only the first
+ * of them.
  */
 static void many_names(void)
 {
@@ -591,6 +595,10 @@ static void many_names(void)
 	await_sleep(&w);
 	signal_event();
 	waiter_join(&w);
+	/*
+	 * Catches: the event's list of waiters has an entry for each of the call's 65,536 elements.
+	 * One entry for the call is correct.
+	 */
 	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") == before,
 	      "one call was more than the interrupt handler wakes");
 

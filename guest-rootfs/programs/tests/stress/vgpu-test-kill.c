@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several processes use all features of a GPU, with more memory than VRAM holds, and
- * are killed at random times. Catches: a killed process leaves resources (VRAM, GTT,
- * VMIDs, PASIDs, doorbells or the KFD process); the teardown of a process collides with
- * a fault, a migration, an eviction or another teardown. KASAN, lockdep and kmemleak report
- * such a collision.
- *
- * VGPU_TEST_ROUNDS=334 vgpu-test-kill: kills 1,002 processes, three in each round
- * VGPU_TEST_SEED=SEED vgpu-test-kill: uses the random numbers of the run that printed SEED
+ * Several processes use all features of a GPU, with more memory than VRAM holds, and are killed at
+ * random times. Catches: a killed process leaves resources (memory, VMIDs, PASIDs, doorbells); the
+ * teardown collides with a fault, a migration or an eviction (KASAN, lockdep, kmemleak).
  */
 #include <linux/mman.h>
 #include <signal.h>
@@ -345,6 +340,7 @@ static void killed(void)
 	done = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(done != MAP_FAILED, "mmap");
+	/* VGPU_TEST_ROUNDS=334 kills 1,002 processes. */
 	rounds = tap_rounds(10, 40);
 	for (i = 0; tap_goes_on(i, rounds); i++) {
 		memset(done, 0, VICTIMS * sizeof(*done));

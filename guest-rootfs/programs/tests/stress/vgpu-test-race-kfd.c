@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads of a KFD process call ioctls at the same time. One call frees a BO, a
- * queue, an SVM range or its memory, while the other call or a busy queue uses the same
- * object. Catches: use after free (KASAN); locks taken in the wrong order (lockdep);
- * leaked memory; a queue that cannot be stopped.
- *
- * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED=SEED uses the random
- * numbers of the run that printed SEED. Both threads draw from one sequence of random numbers, so
- * the calls may still differ.
+ * Two threads of a KFD process call ioctls at the same time. One call frees an object that a queue
+ * or the other call uses. Catches: use after free (KASAN); wrong lock order (lockdep); leaked
+ * memory; a queue that cannot be stopped.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -423,10 +418,9 @@ static void set_up(void)
 	r = user_create();
 	if (r == -EADDRINUSE) {
 		/*
-		 * A queue of the previous round has faulted at this address. The driver served this
-		 * fault late: after anonymous() had mapped new memory at the address, and perhaps
-		 * only after user_create() had allocated the BO. The service of a fault creates an
-		 * SVM range, as in amdkfd. A BO cannot be mapped there, so use other memory.
+		 * A queue of the previous round has faulted at o.mem. The driver has served this
+		 * fault late, and has created an SVM range there, as amdkfd does. A BO cannot be
+		 * mapped on this range, so use other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();
@@ -485,6 +479,10 @@ static void all_pairs(void)
 {
 	int i;
 
+	/*
+	 * Two threads draw from one sequence of random numbers, so runs with the same
+	 * VGPU_TEST_SEED may still differ.
+	 */
 	race_seed();
 	for (i = 0; tap_goes_on(i, PROCESSES); i++)
 		tap_in_child(process, &i);

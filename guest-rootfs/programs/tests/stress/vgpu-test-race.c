@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads with one file of the render node make calls at the same time. One call frees
- * a handle, a context, a list or memory, while the other call uses the same object.
- * Catches: objects that outlive their owner; use after free (KASAN); locks taken in the
- * wrong order (lockdep); leaked memory.
- *
- * VGPU_TEST_SECONDS sets the duration of each case in a longer run. VGPU_TEST_SEED repeats
- * an order of calls.
+ * Two threads make calls on one render-node file at the same time. One call frees an object or
+ * memory that the other call uses. Catches: an object outlives its owner; use after free (KASAN);
+ * wrong lock order (lockdep); leaked memory.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has two groups of actions of the matrix. Actions of the first group access the
- * memory by GPU, by CPU, in child processes, or by several of these. Actions of the second
- * group migrate the memory. The actions that call the memory manager are in svm-matrix-mm.c.
+ * Actions of the matrix that access the memory (by GPU, by CPU or in child processes) or migrate
+ * it. The actions that call the memory manager are in svm-matrix-mm.c.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -291,8 +291,7 @@ void mx_cpu_check(void)
 
 /*
  * Call @fn for each chunk of the memory, with the queues in turn. With one queue, a chunk is a
- * whole piece (struct mx_piece). With several queues, a chunk has 900 to 3496 bytes (16 times as
- * many if the piece is larger than MX_SIZE), so that different queues access the same pages.
+ * whole piece (struct mx_piece).
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -304,6 +303,7 @@ static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 	mx_each(pc)
 		for (at = 0; at < pc->size; at += n, turn++) {
 			n = pc->size;
+			/* Small chunks: different queues access the same pages. */
 			if (turns > 1)
 				n = 900 + (uint64_t)turn * 388 % 2600;
 			if (pc->size > MX_SIZE)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * This header declares what a case of vgpu-test-svm-matrix consists of: a kind of memory,
- * the place of the memory, its users, the mode in which the GPU maps it, and an action.
- * Each case runs in its own process, so one struct mx has all of its state.
+ * A case of vgpu-test-svm-matrix combines a kind of memory, the memory's place, users, a mode in
+ * which the GPU maps the memory, and an action. Each case runs in its own process, so one struct mx
+ * has all of the state.
  */
 #ifndef SVM_MATRIX_H
 #define SVM_MATRIX_H
@@ -50,15 +50,15 @@
  * @name: part of the case's name
  * @is: properties of the kind: a mask of MX_MMAP to MX_ONE_GPU
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: the test combines the kind with every @turn-th action, and with all actions that need
- * MX_THP. @turn is above 1 for a kind that resembles another kind. With several GPUs or on a debug
- * kernel, 2 * @turn applies instead of @turn. If VGPU_TEST_SECONDS is set, the test ignores @turn
- * and combines the kind with all actions.
  */
 struct mx_kind {
 	const char *name;
 	unsigned int is;
 	void (*make)(char *at);
+	/**
+	 * @turn: the test combines the kind with every @turn-th action. @turn is above 1 for a kind
+	 * that resembles another kind. The function has_turn() defines the exceptions.
+	 */
 	int turn;
 };
 
@@ -190,11 +190,9 @@ long mx_movable(void);
 /*
  * Return true if a prefetch must migrate all movable pages. Return false in these cases:
  *
- * - Two GPUs need the pages at the same time: the case uses two GPUs, and the place is MX_IN_PLACE
- *   or the mode is one of MX_NO_RETRY and MX_ALWAYS. The pages may then have to stay in system
- *   memory, because a GPU may be unable to reach the VRAM of the other GPU.
- * - The action has MX_UNTOUCHED, and the kind has MX_FILE or MX_MIXED. Some pages are then
- *   untouched pages of a file, and these pages need not migrate.
+ * - Two GPUs need the pages at the same time (MX_IN_PLACE, MX_NO_RETRY or MX_ALWAYS). One GPU may
+ *   be unable to reach the VRAM of the other GPU.
+ * - Some pages are untouched pages of a file (MX_UNTOUCHED, with MX_FILE or MX_MIXED).
  */
 bool mx_must_move(void);
 /* Add up the driver's counter @name of all GPUs that the case uses, and return the sum. */

@@ -1,23 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests shared virtual memory in combinations of five lists (svm-matrix.h):
- *
- *   kinds of memory  malloc(), files, huge pages, ...
- *   actions          what the process does with the memory, for example mremap()
- *   places           where the memory is before the action, and how it got there
- *   mapping modes    XNACK on, XNACK off, or always mapped
- *   users            the GPUs and queues that access the memory
- *
- * A case has one value of each list; combinations that make no sense are left out. For any
- * two values of different lists there is a case with both values. There are three exceptions:
- *
- * - A kind that resembles another kind is combined with only some of the actions.
- * - The kind "huge pages" is not combined with every place, mapping mode and users.
- * - There are fewer cases with several GPUs or on a debug kernel.
- *
- * If VGPU_TEST_SECONDS is set, every combination that makes sense is a case. Otherwise the
- * program chooses the cases as described. Catches: two features work alone but not together, so
- * that a byte is lost, written twice, or has an old value or a value from another address.
+ * This program tests shared virtual memory in combinations of a kind of memory, an action, a place,
+ * a mapping mode and users (svm-matrix.h). Catches: two features work alone but not together, so
+ * that a byte is lost, stale, written twice or from another address.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +51,10 @@ enum { KIND, ACTION, PLACE, MODE, USERS };
 
 static int counts[DIMENSIONS];
 static int n_gpus;
+/*
+ * all: every combination that makes sense is a case (VGPU_TEST_SECONDS). few: with several GPUs or
+ * on a debug kernel, choose fewer cases, so that some pairs of values have no case.
+ */
 static bool all, few;
 
 static const struct mx_action *action(int i)
@@ -156,9 +145,9 @@ static int meetings(const struct choice *c, bool note)
 static int used[DIMENSIONS][MAX_VALUES];
 
 /*
- * Return the worth of case @c. A case is worth more if it has more new pairs, that is, pairs of
- * values that no chosen case has. If two cases have equally many new pairs, the case with the
- * smaller sum of used[] for its place, mode and users is worth more.
+ * Return the worth of case @c. A case is worth more if it has more pairs of values that no chosen
+ * case has. If these numbers are equal, a smaller sum of used[] for place, mode and users is worth
+ * more.
  */
 static int worth(const struct choice *c)
 {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that fork a child. The child has a copy of the parent's memory and
- * does not use the GPU. The file also has the processes of t_lives_start(), which use the GPU
- * and end in the middle of copies.
- *
- * A child of a process with threads must not call functions that take a lock, because another
- * thread may have held the lock at the time of the fork, and that thread does not exist in the
- * child.
+ * This file has the ops that fork a child. These children do not use the GPU. The file also has
+ * t_lives_start(), which starts processes that use the GPU and end in the middle of copies.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +19,10 @@
 #define LIFE_BYTES	(2 * VG_MIB)
 #define LIFE_PAUSE_MS	4000
 
+/*
+ * Fork. If this process has several threads, the child must not call functions that take a lock:
+ * another thread may have held the lock at the fork, and that thread does not exist in the child.
+ */
 static pid_t child(struct t_thread *t)
 {
 	pid_t pid = fork();
@@ -251,9 +250,8 @@ static pid_t lives_pid;
 static atomic_ulong *lives;
 
 /*
- * Body of a child of the process lives_pid: use the GPU, and end with a copy in flight. Before
- * this copy the GPU has accessed only the first quarter of the source and of the destination. So
- * the copy is the GPU's first access to the rest.
+ * Body of a child of the process lives_pid: use the GPU, and end during a copy. This copy is the
+ * GPU's first access to the last three quarters of src[] and dst[].
  */
 static void life(struct t_thread *t)
 {

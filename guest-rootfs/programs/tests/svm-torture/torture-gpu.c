@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops of threads with a queue: copies and fills, during which other threads
- * run their ops. A thread submits one copy or fill at a time. The source and the destination are
- * each within one part of a slot, or in the staging BO. While the engine works, the thread holds
- * the lock of the destination's part for writing. It holds the lock of the source's part for
- * reading, or for writing if the op also changes bytes of this part.
+ * Ops of threads with a GPU queue: copies and fills, one at a time. An op holds the locks of the
+ * parts that the GPU accesses until the GPU has finished.
  */
 #include <sys/mman.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that keep the contents of memory, but may move the pages (to
- * VRAM, swap, or huge pages) or change the SVM ranges. Most of these ops run while the
- * GPU may copy to or from the same pages.
+ * Ops that may move pages (to VRAM, swap or huge pages) or change SVM ranges, but keep the
+ * contents of memory. Most of these ops run while the GPU may access the same pages.
  */
 #include <asm/mman.h>
 #include <stdio.h>
@@ -56,10 +55,9 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 }
 
 /*
- * Map slot 0 again, fill it, and call collapse() for it. MADV_COLLAPSE needs a slot that is
- * one VMA. After other ops, slot 0 may consist of several VMAs that never merge, because they
- * have different anon_vmas. A VMA gets its anon_vma with its first page. If mlock() or mprotect()
- * splits a VMA before that, the new VMAs can get different anon_vmas.
+ * Map slot 0 again and fill it, so that slot 0 is one VMA, as MADV_COLLAPSE needs. Then call
+ * collapse(). Other ops may have split slot 0 into VMAs with different anon_vmas, which never
+ * merge.
  */
 static int collapse_new(struct t_thread *t)
 {

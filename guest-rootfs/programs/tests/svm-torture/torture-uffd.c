@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the op that registers pages of a slot (torture.h) with a userfaultfd, in the
- * mode for missing or for write-protected pages. A GPU fault on such a page does not wait for the
- * handler of the userfaultfd, because HMM returns an error for the page. Pages are therefore
- * missing or protected only while the slot is locked for writing, when no copy uses the slot.
+ * This file has the op that registers pages of a slot (struct t_slot) with a userfaultfd, in the
+ * mode for missing or for write-protected pages.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -164,6 +162,10 @@ bool t_op_uffd(struct t_thread *t)
 	struct t_piece p;
 	bool ok;
 
+	/*
+	 * With this lock, no copy uses the slot. A GPU fault on a missing or protected page would
+	 * fail and not wait for the userfaultfd's handler, because HMM returns an error.
+	 */
 	t_lock_map(t, s, true);
 	ok = s->kind <= T_SHARED;
 	if (ok) {

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * This header declares what the files of vgpu-test-svm-torture share: slots of memory,
- * the shadow with the expected value of each byte, the locks, the ops.
+ * Declarations of vgpu-test-svm-torture.
  *
- * A slot is a range of addresses with one kind of memory. A slot has parts whose
- * bounds lie within pages, so that two threads that write adjacent parts use a common
- * page.
- *
- *   slot.map    With a read lock, the slot keeps its address and size. An op that changes no
- *               bytes needs only this lock, and may run during a copy.
- *               With a write lock, the op may map, unmap or move the slot.
- *   slot.part[] Locked after slot.map. With a read lock, the op and the GPU may read the bytes
- *               of the part. With a write lock, they may also change the bytes.
- *
- * Lock order: slots in the order of their numbers; within a slot first slot.map, then
- * slot.part[] in the order of the parts, then slot.neighbour (see struct t_slot). A thread takes
- * no lock while it waits for its child or its copy.
+ * Lock order: slots by number. Within a slot: t_slot.map, t_slot.part[] by number,
+ * t_slot.neighbour. A thread takes no lock while it waits for its child or its copy.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -48,14 +36,17 @@ struct t_thread;
  * @name: name in histories and reports
  * @fn: executes the op; returns false if the op could not be done
  * @weight: relative frequency
- * @may: returns true if the machine can do the op; NULL: every machine can
- * @no_retry: true if the op can also run with XNACK off, that is, without retry faults
  */
 struct t_op {
 	const char *name;
 	bool (*fn)(struct t_thread *t);
 	unsigned int weight;
+	/** @may: returns true if the machine can do the op; NULL: every machine can */
 	bool (*may)(void);
+	/**
+	 * @no_retry: true if the op can also run with XNACK off, that is, without retry faults;
+	 * false for ops that make pages inaccessible
+	 */
 	bool no_retry;
 };
 
@@ -81,27 +72,37 @@ struct t_note {
  * @at: address
  * @shadow: expected bytes; shared with children, and not used by the GPU
  * @size: bytes
- * @bound: part i has the bytes bound[i] to bound[i + 1] - 1
  * @file: file of T_SHARED, or -1
- * @map: lock of @at and @size, see the head of this file
- * @part: lock of the bytes of each part, see the head of this file
- * @neighbour: lock of the addresses after the slot, where op_neighbour() maps memory for a moment
- * @cutting: number of ops that currently make pages inaccessible
- * @cuts: incremented at the start and at the end of each op that makes pages inaccessible
- * @n_notes: number of entries that were added to the slot's history
- * @note: the last T_HISTORY entries of the history; entry n is at n % T_HISTORY
  */
 struct t_slot {
 	int index;
 	enum t_kind kind;
 	char *at, *shadow;
+	/**
+	 * @bound: part i has the bytes bound[i] to bound[i + 1] - 1. The inner bounds lie within
+	 * pages, so that threads that write adjacent parts use a common page.
+	 */
 	uint64_t size, bound[T_PARTS + 1];
 	int file;
+	/**
+	 * @map: with a read lock, @at and @size do not change. A read lock is enough for an op that
+	 * changes no bytes, also during a copy. With a write lock, the op may map, unmap or move
+	 * the slot.
+	 */
+	/**
+	 * @part: locks of the bytes of each part, taken after @map. With a read lock, the op and
+	 * the GPU may read the bytes. With a write lock, they may also change the bytes.
+	 */
 	pthread_rwlock_t map, part[T_PARTS];
+	/** @neighbour: lock of the addresses after the slot, which op_neighbour() uses briefly */
 	pthread_mutex_t neighbour;
+	/** @cutting: number of ops that currently make pages inaccessible */
 	atomic_int cutting;
+	/** @cuts: incremented at start and end of each op that makes pages inaccessible */
 	atomic_uint cuts;
+	/** @n_notes: number of entries that were added to the slot's history */
 	atomic_uint n_notes;
+	/** @note: the last T_HISTORY entries of the history; entry n is at n % T_HISTORY */
 	struct t_note note[T_HISTORY];
 };
 
@@ -123,23 +124,23 @@ struct t_piece {
  * @id: number of the thread
  * @thread: handle of the thread
  * @nth: number of the current op
- * @rng: state of the random numbers, derived from @nth, @id and t_seed for each op
  * @op: current op, or NULL
- * @since: start time of the op in ns; 0: the thread has ended
- * @slot: the last two slots whose map the thread has locked, newest first
- * @q: queue of a thread that runs t_gpu_ops
- * @stage: staging BO in GTT of a thread that runs t_gpu_ops
- * @render: DRM file of the render node, or -1
  */
 struct t_thread {
 	int id;
 	pthread_t thread;
+	/** @rng: state of the random numbers, derived from @nth, @id and t_seed for each op */
 	uint64_t nth, rng;
 	const struct t_op *op;
+	/** @since: start time of the op in ns; 0: the thread has ended */
 	_Atomic uint64_t since;
+	/** @slot: the last two slots whose map the thread has locked, newest first */
 	struct t_slot *slot[2];
+	/** @q: queue of a thread that runs t_gpu_ops */
 	struct vg_queue q;
+	/** @stage: staging BO in GTT of a thread that runs t_gpu_ops */
 	struct vg_bo stage;
+	/** @render: DRM file of the render node, or -1 */
 	int render;
 };
 

@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests SVM while the address space of the process changes. The threads run
- * operations (ops) on slots; a slot is a range of addresses (struct t_slot). Eight threads
- * change the address space at random. Four other threads have a queue each, and copy
- * within the memory. A shadow has the expected value of each byte. If the kernel drops a
- * page during a copy, two values are allowed. Catches: a page table entry of the GPU
- * outlives its page; a page is in the wrong place, is lost in a migration or in swap, or
- * is not marked dirty; a fault is denied although the memory exists, or is never
- * acknowledged; the debug kernel reports an error; an op hangs.
+ * Eight threads change the address space at random, while four threads let the GPU copy memory.
  *
- * The case with retry takes VGPU_TEST_SECONDS, the case without retry half of that.
- * VGPU_TEST_SEED repeats a run: op n of thread t is the same, with the same random numbers
- * and mostly on the same slots. The order of the threads differs, so the size and the contents
- * of a slot at an op may also differ. A failure prints the last ops on the slots of the failed
- * op.
- *
- * No op makes an access that the GPU must not make: other tests do that. With XNACK
- * off, an invalidation evicts the queues. So threads without a queue wait for some copies
- * between their ops, because the queues would otherwise make no progress. The threads also
- * register each new mapping, and leave out the ops that make pages inaccessible (struct
- * t_op, no_retry).
+ * Catches: a GPU page table entry outlives its page; migration or swap loses a page; a fault is
+ * denied although the memory exists; an op hangs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +208,10 @@ static void torture(bool xnack, unsigned int length)
 	 * VGPU_TEST_SECONDS is set.
 	 */
 	tap_long_on_debug();
+	/*
+	 * VGPU_TEST_SEED repeats the random numbers of each op. The order of the threads still
+	 * differs, so a slot may have another size and other contents at an op.
+	 */
 	race_seed();
 	t_seed = race_below(1ull << 53);
 	t_xnack = xnack;
@@ -255,6 +243,7 @@ static void torture(bool xnack, unsigned int length)
 		 t_lives());
 	report(t_gpu_ops, true);
 	report(t_cpu_ops, false);
+	/* No op makes an access that the GPU must not make. */
 	CHECK(tap_driver_counter(t_gpu, "faults_unrepaired") == denied,
 	      "faults were denied");
 }

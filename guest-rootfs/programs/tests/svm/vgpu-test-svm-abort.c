@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets the copy of a migration fail: while the copy waits for its engine, a
- * reset of the device loses VRAM (vram-lost-on-reset=on). The migrations are caused by a CPU
- * fault, by prefetches in both directions and by an eviction.
- *
- * Catches: after the failed copy, svm_move_abort() does not take the destination pages out of
- * the migration. The kernel's mm code then maps these pages, although no copy has filled them.
- *
- * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails
- * with EFAULT. Pages that were to migrate to VRAM keep their contents.
+ * A reset loses VRAM (device option vram-lost-on-reset=on) while the copy of a migration waits, so
+ * the copy fails. Catches: svm_move_abort() leaves the destination pages in the migration, so that
+ * the kernel maps pages that no copy has filled.
  */
 #include <pthread.h>
 #include <sys/mman.h>

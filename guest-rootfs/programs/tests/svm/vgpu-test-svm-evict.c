@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests the eviction of shared memory from VRAM. Catches: SVM never gives
- * VRAM back; contents are lost or exchanged; a page table entry of the GPU points to VRAM
- * that was allocated again; an eviction deadlocks with a fault, a migration, a fork, a
- * munmap or the end of a process.
+ * Evictions of shared memory from VRAM. Catches: SVM never frees VRAM; contents are lost or
+ * exchanged; a GPU page table entry points to VRAM that was allocated again; an eviction
+ * deadlocks with a fault, migration, fork, munmap or process exit.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -195,15 +194,15 @@ static void rival_end(struct rival *r)
 }
 
 /*
- * Start a rival whose BO has @percent of VRAM. The rival is a child and opens KFD itself, because
- * it could not use a KFD file of its parent. Therefore call this function before start(). To read
- * the size of VRAM, this function opens KFD, but closes it before the fork.
+ * Start a rival, a child process whose BO has @percent of VRAM. Call this function before start():
+ * a rival must open KFD itself, because a child cannot use a KFD file of its parent.
  */
 static struct rival rival_before(unsigned int percent)
 {
 	static struct vg first;
 
 	tap_long_on_debug();
+	/* Open KFD only to read the size of VRAM, and close it before the fork. */
 	OK(vg_open_bare(&first));
 	gpu = &first.gpu[0];
 	OK(vg_mem_info(gpu, &base));

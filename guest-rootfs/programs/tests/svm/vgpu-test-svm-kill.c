@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In each case, several processes repeat an operation on SVM until they are killed. The operation
- * is a GPU fault, a migration, an eviction, the drain of stale faults, or an munmap() with deferred
- * work. Catches: the teardown of a process frees memory that the fault worker, a migration or a
- * work item still uses (KASAN); the teardown deadlocks, or leaks pages, BOs or VMIDs.
- *
- *       VGPU_TEST_ROUNDS=67 vgpu-test-svm-kill  1,005 processes
- *       VGPU_TEST_SEED=SEED vgpu-test-svm-kill  repeats the random choices of a run
+ * In each case, several processes repeat an operation on SVM until they are killed. Catches: the
+ * teardown frees memory that the fault worker, a migration or a work item still uses (KASAN); the
+ * teardown deadlocks, or leaks pages, BOs or VMIDs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -114,9 +110,8 @@ static void in_migration(void)
 }
 
 /*
- * Each victim needs half of VRAM, so the victims evict each other's pages. In one of four calls, at
- * random, this function also evicts by debugfs. On the debug kernel, the victims need less VRAM, so
- * the function evicts by debugfs in every call.
+ * Each victim needs half of VRAM, so the victims evict each other's pages. About one call in four
+ * also evicts by debugfs.
  */
 static void in_eviction(void)
 {
@@ -132,6 +127,7 @@ static void in_eviction(void)
 	}
 	enter();
 	vg_svm_prefetch(&vg, p, bytes, gpu->gpu_id);
+	/* On the debug kernel, the region is too small to force evictions: always use debugfs. */
 	if (tap_debug_kernel() || !race_below(4))
 		race_evict(gpu);
 	leave();
@@ -238,18 +234,12 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims, which repeat @fn, in rounds of VICTIMS victims each. Do a fixed number of rounds
- * first. It is random whether a victim is between enter() and leave() when it is killed. Therefore
- * continue with further rounds until both conditions hold:
- *
- * - The number of victims that were killed between enter() and leave() is at least half the number
- *   of victims in the fixed rounds.
- * - Each of @counters has grown.
- *
- * The case fails if the conditions do not hold in time.
+ * Kill victims that repeat @fn. After the fixed rounds, continue until enough kills hit the code
+ * between enter() and leave(), and each of @counters has grown. Fail if this takes too long.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {
+	/* With VGPU_TEST_ROUNDS=67, the five cases kill at least 1,005 processes in all. */
 	int i, k, rounds = tap_rounds(tap_debug_kernel() ? 2 : 4, 40);
 	struct vg_counters first, last;
 	struct race_use before;

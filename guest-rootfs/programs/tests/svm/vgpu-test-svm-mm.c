@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program changes shared memory by mprotect, munmap, fork, mremap and madvise,
- * before, after and during copies by the GPU. Catches: a GPU mapping outlives the CPU
- * mapping; a page is written after it was freed; a fault is repaired from stale page
- * tables; notifier, fault worker and migration deadlock.
+ * Changes of mappings of shared memory before, during and after copies by the GPU.
+ * Catches: a GPU mapping outlives the CPU mapping; a freed page is written; a fault is
+ * repaired from stale page tables; notifier, fault worker and migration deadlock.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,9 +32,8 @@ static void start(void)
 }
 
 /*
- * Return the CPU address of a new BO. The BO is the destination of copies from the memory under
- * test, or the source of copies to it. The operations under test, such as mremap(), do not affect
- * the BO, so the CPU can compare bytes there.
+ * Return the CPU address of a new BO, for copies from or to the memory under test. The operations
+ * under test, such as mremap(), do not affect the BO, so the CPU can compare bytes there.
  */
 static void *bo_memory(uint64_t size)
 {
@@ -568,8 +566,7 @@ static volatile bool touching;
 
 /*
  * Let the kernel write the pages in read(), so that CPU faults on the pages occur in kernel mode.
- * After such a fault the thread returns to the kernel code, not to user mode. So it handles no
- * signal before it repeats the access.
+ * After a fault in kernel mode, the thread repeats the access before it handles a signal.
  */
 static void touch(int zero)
 {
@@ -591,9 +588,8 @@ static void *touch_first(void *arg)
 }
 
 /*
- * Threads on one CPU fault on the same pages, which are in VRAM. Each fault must migrate the pages
- * to system memory. Catches: each thread in a fault keeps the other threads from migrating the
- * pages, so that all threads repeat their faults without end.
+ * Threads on one CPU fault on the same pages in VRAM. Catches: the threads in a fault keep each
+ * other from migrating the pages to system memory, so that all threads fault again without end.
  */
 static void touched_at_once(void)
 {

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets GPUs use, in place, shared memory that is in another GPU's VRAM. Catches:
- * memory migrates although the GPU can reach it; the address of the peer's VRAM is wrong; bytes
- * are lost. Catches also: a page table entry for a peer's VRAM stays valid after the memory was
- * moved or unmapped, after a write has replaced a page that is shared since a fork, or after the
- * peer was unplugged.
- *
- * The program runs on GPUs of one hive, where the memory stays in place. It also runs on GPUs
- * without peer access. There the memory moves through system memory and must keep its contents.
- * tests/avocado/test_peer.py runs this program in the guest with the argument "link", for the case
- * link_down().
+ * GPUs access shared memory in the VRAM of another GPU. Catches: memory migrates although the GPU
+ * can reach it; bytes are lost; a page table entry for a peer's VRAM stays valid after the memory
+ * was moved, unmapped or replaced.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,10 +210,8 @@ static void by_fault(void)
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
 		/*
-		 * Remove the GPUs' page table entries. GPU 1 then reads the pages in place, but the
-		 * write below migrates the pages: a GPU may map a page for writing only if the
-		 * CPU's entry is writable. The CPU's entries of pages in VRAM are read-only now,
-		 * because mprotect() to PROT_WRITE does not make them writable again.
+		 * Remove the GPUs' page table entries. The second mprotect() leaves the CPU's
+		 * entries of pages in VRAM read-only.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -233,6 +224,10 @@ static void by_fault(void)
 		expect_vram(p);
 		CHECK(!hive() || traffic().peer >= before.peer + PAGES,
 		      "%lu pages of a peer's", traffic().peer - before.peer);
+		/*
+		 * This write migrates the pages: a GPU may map a page for writing only if the CPU's
+		 * page table entry is writable.
+		 */
 		gpu_write(1, p, SEED + i + 1);
 		OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[0].gpu_id));
 		gpu_check(0, p, SEED + i + 1);
@@ -440,9 +435,8 @@ static void removed(void)
 }
 
 /*
- * Reset GPU 0. If the reset loses VRAM, the peer must not read the new contents of this
- * VRAM: the peer's page table entries for this VRAM must be removed soon, and the peer's
- * access must be denied. Memory in the peer's own VRAM must be unchanged.
+ * Reset GPU 0. If the reset loses VRAM, the driver must soon remove the peer's page table
+ * entries for this VRAM, and deny later accesses. The peer's own VRAM must be unchanged.
  */
 static void reset(void)
 {
@@ -486,10 +480,8 @@ static void say(const char *word)
 }
 
 /*
- * The host takes the link down and up. While the link is down, an access over the link must
- * raise a fault. The fault must be reported and must stop the queue. Then the memory must
- * migrate to system memory, and new mappings must use system memory. When the link is up
- * again, the peer must use the link.
+ * The host takes the link between the GPUs down and up. While the link is down, an access
+ * over the link must raise a fault. The fault must be reported and must stop the queue.
  */
 static void link_down(void)
 {
@@ -516,6 +508,7 @@ static void link_down(void)
 	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
 	OK(vg_queue_destroy(&q[1]));
 	OK(vg_queue_create(&vg, &vg.gpu[1], 4096, &q[1]));
+	/* The next access must migrate the memory to system memory. */
 	gpu_check(1, p, SEED);
 	CHECK(!vg_pages_in_vram(p, SIZE), "the peer reads VRAM");
 	/*
@@ -528,6 +521,7 @@ static void link_down(void)
 	CHECK(traffic().peer == before.peer, "mapped over a link that is down");
 	say("down");
 
+	/* The link is up again. The peer must use the link. */
 	OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[0].gpu_id));
 	expect_vram(p);
 	gpu_write(1, p, SEED + 2);
@@ -558,6 +552,7 @@ static const struct tap_case cases[] = {
 
 int main(int argc, char **argv)
 {
+	/* tests/avocado/test_peer.py runs this case, and takes the link down and up. */
 	if (argc == 2 && !strcmp(argv[1], "link"))
 		return link_down(), 0;
 	return tap_main(TAP_CASES(cases), argc, argv);

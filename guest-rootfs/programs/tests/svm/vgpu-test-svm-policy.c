@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests where GPU faults place shared memory under each value of the module
- * parameter svm_policy. Catches: the driver uses another policy than the selected one;
- * memory leaves the location that the process requested; GPUs migrate memory from each
- * other without end; faults stop a process because VRAM is full.
- *
- * The program runs with one GPU, with two GPUs that have peer access, and with two GPUs
- * without peer access.
+ * Placement of shared memory by GPU faults, for each value of the module parameter svm_policy.
+ * Catches: the driver ignores the policy; memory leaves the requested location; GPUs migrate memory
+ * from each other without end; a fault stops a process when VRAM is full.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program causes retry faults that the driver serves late, after the memory was
- * unmapped or protected and the engine has stopped accessing it. The driver must drop such a
- * fault as stale. Catches: the driver denies a fault that is older than the munmap() or mprotect()
- * of its page, because svm_range_invalidate() did not record the time (svm_fault_checkpoint()).
- * The denial stops all queues of a process that made no error.
- *
- * In with_server(), the late fault waits while the driver's worker serves another fault of the
- * process, on a page of a file whose file system has not replied yet (slow-file.h). The worker
- * holds mmap_lock for reading, so the thread that changes the memory waits for mmap_lock. That
- * thread is a real-time thread: when the worker releases the lock, the kernel gives the
- * lock to this thread before the worker can take it again.
- *
- * In during_munmap(), the worker serves the fault while munmap() is in progress.
+ * The driver serves a retry fault late, after the memory was unmapped or protected, and must drop
+ * the fault as stale. Catches: the driver denies the fault, because svm_range_invalidate() did not
+ * record the time of the change (svm_fault_checkpoint()).
  */
 #include <pthread.h>
 #include <sched.h>
@@ -80,6 +70,7 @@ static void unprotect(char *p)
 	      strerror(errno));
 }
 
+/* A denied fault would stop all queues of the process. */
 static void check_none_denied(void)
 {
 	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
@@ -99,9 +90,9 @@ static void await_faults(uint64_t before, uint64_t n)
 }
 
 /*
- * A thread that changes the memory. The change needs mmap_lock. The allocation of the
- * thread's stack needs mmap_lock too, so the test creates the thread before the driver's
- * worker holds this lock. The thread starts the change when it reads a byte from go[0].
+ * A thread that changes the memory when it reads a byte from go[0]. The test creates the
+ * thread before the driver's worker holds mmap_lock, because the allocation of the thread's
+ * stack needs mmap_lock.
  */
 struct taker {
 	const struct way *way;
@@ -117,9 +108,9 @@ static void *taker_run(void *arg)
 	char byte;
 
 	/*
-	 * Change other memory in the same way first, so that all code that the change uses is in
-	 * memory. Otherwise this thread might wait below until code is read from the program file.
-	 * taker_go() would take this uninterruptible sleep for the wait for mmap_lock.
+	 * Change other memory first, to load all code of the change. Otherwise this thread might
+	 * sleep below until code is read from the program file, and taker_go() would take this
+	 * sleep for the wait for mmap_lock.
 	 */
 	t->way->take((char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE);
 	t->tid = gettid();
@@ -149,6 +140,10 @@ static void taker_start(struct taker *t)
 
 	CHECK(!pipe(t->go), "pipe: %s", strerror(errno));
 	pthread_attr_init(&attr);
+	/*
+	 * Make the new thread a real-time thread. When the driver's worker releases mmap_lock, the
+	 * kernel then gives the lock to this thread before the worker can take the lock again.
+	 */
 	CHECK(!pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED) &&
 	      !pthread_attr_setschedpolicy(&attr, SCHED_FIFO) &&
 	      !pthread_attr_setschedparam(&attr, &param) &&
@@ -212,14 +207,8 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Cause the faults of the jobs "stalled", "late" and "other", in this order. The driver's worker
- * serves "stalled" first: the worker holds mmap_lock and waits until with_server() replies for the
- * file system. The other faults wait for the worker. Meanwhile, start the change of the memory at
- * @p, so that the change is complete before the fault of "late" is served.
- *
- * with_server() replies only after tap_step() below. If this function waited for mmap_lock between
- * taker_go() and tap_step(), the wait would never end. So between these calls, this function must
- * neither allocate memory nor access a page for the first time.
+ * Cause the faults of the jobs "stalled", "late" and "other", in this order. Change the memory at
+ * @p after the fault of "late" has arrived, but before the driver's worker serves this fault.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
@@ -228,6 +217,10 @@ static void fault_and_take(const struct way *way, char *p)
 	uint64_t faults = tap_driver_counter(gpu, "faults_retry");
 
 	taker_start(&taker);
+	/*
+	 * The driver's worker serves the fault of "stalled" first. The worker holds mmap_lock for
+	 * reading until with_server() replies for the file system. The other faults wait.
+	 */
 	vg_queue_submit(&stalled.q);
 	await_faults(faults, 1);
 	vg_queue_submit(&late.q);
@@ -236,6 +229,11 @@ static void fault_and_take(const struct way *way, char *p)
 	vg_queue_submit(&other.q);
 	await_faults(faults, 3);
 	tap_await(fds);
+	/*
+	 * From here to tap_step(), this thread must not need mmap_lock, which the worker holds
+	 * until with_server() replies after tap_step(). So allocate no memory, and access no page
+	 * for the first time.
+	 */
 	taker_go(&taker);
 	tap_step(fds);
 	CHECK(!pthread_join(taker.thread, NULL), "join");
@@ -342,13 +340,9 @@ static void after_mprotect(void)
 }
 
 /*
- * munmap() first removes the VMA, with mmap_lock held for writing. Then it calls the MMU notifiers,
- * with mmap_lock held for reading. Here, munmap() removes two neighbouring ranges:
- * - A page that a job of the render node uses. The notifier of this page waits for the job.
- * - SVM memory. Its notifier, svm_range_invalidate(), is called next, and records the time of the
- *   munmap(). Before that, an engine faults on the SVM memory.
- * Catches: the driver denies this fault, because there is no VMA. (The fault began before the
- * recorded time, so it must not be denied.)
+ * An engine faults on SVM memory after munmap() has removed the VMA, but before
+ * svm_range_invalidate() records the time of the munmap(). So the fault is stale. Catches: the
+ * driver denies this fault, because there is no VMA.
  */
 static void during_munmap(void)
 {
@@ -367,10 +361,15 @@ static void during_munmap(void)
 	prepare_late_and_other(p);
 	taker.p = p;
 	taker_start(&taker);
+	/*
+	 * These jobs use the page before @p. munmap() calls the MMU notifier of this page first,
+	 * and the notifier waits for the jobs. So svm_range_invalidate() for @p is called later.
+	 */
 	hold_engines(&h, gpu, p - VG_PAGE, VG_PAGE);
 	faults = tap_driver_counter(gpu, "faults_retry");
 
 	taker_go(&taker);
+	/* mincore() fails when munmap() has removed the VMA. */
 	while (!mincore(p, VG_PAGE, &resident))
 		CHECK(vg_now() < end, "munmap does not begin");
 	/* From here to hold_let_go(), this thread must not need mmap_lock. */

@@ -190,10 +190,8 @@ static void await_faults(uint64_t before, uint64_t n)
 }
 
 /*
- * Create the file. Start two processes: the first runs @fn, in which GPU faults wait for the file's
- * pages, and the second runs @other. The calling process replies to reads of the file
- * (slow-file.h). @pid returns the processes, @fds the pipes between the second process and the
- * caller.
+ * Create the file and start two processes: pid[0] runs @fn, in which GPU faults wait for the file's
+ * pages; pid[1] runs @other. @fds returns the calling process's ends of the pipes to pid[1].
  */
 static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 		       pid_t pid[2], int fds[2])
@@ -211,9 +209,8 @@ static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 }
 
 /*
- * While a page-in for a fault of one process stalls, another process faults and then ends. Catches:
- * the fault of the second process is not served until the page-in is done; the end of the second
- * process waits for the fault of the first process.
+ * A page-in for a fault of one process stalls. Meanwhile a second process faults, and then ends.
+ * Catches: the fault or the end of the second process waits for the page-in.
  */
 static void goes_on(void)
 {

@@ -526,10 +526,8 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * With XNACK off, an access without a page table entry counts as an unrepaired fault, except an
- * access of a process that is exiting. Here a process exits during its copies, and the exit clears
- * page table entries that the copies still use. Catches: the driver counts the accesses of these
- * copies as unrepaired faults.
+ * With XNACK off, a process exits during its copies. The exit clears page table entries that the
+ * copies still use. Catches: the driver counts the accesses of these copies as unrepaired faults.
  */
 static void xnack_off_ends(void)
 {

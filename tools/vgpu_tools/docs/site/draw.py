@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws sequence diagrams and bit fields in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`.
+"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`. The scripts are Mermaid and WaveDrom.
 
-Standard input is a JSON object. Its keys are file names, and each value is the source of a picture. Standard output is
-a JSON object with the same keys. Its values are the pictures, as SVG.
-
-The scripts are Mermaid and WaveDrom. The source of a sequence diagram is Mermaid's text. The source of bit fields is
-the list that vgpu_tools.docs.bits.words() returns.
+Standard input is a JSON object with a source for each file name. Standard output is a JSON object with a picture (SVG)
+for each of these names.
 """
 
 import json
@@ -23,6 +20,7 @@ def main(scripts: list[str]) -> None:
     with chromium() as browser, browser.new_page() as page:
         for script in [*scripts, Path(__file__).with_name("draw.js")]:
             page.add_script_tag(path=script)
+        # A source is Mermaid's text for a sequence diagram, or the list of bits.words() for bit fields.
         for name, source in json.load(sys.stdin).items():
             try:
                 drawn[name] = page.evaluate("([name, source]) => draw(name, source)", [name, source])

@@ -2,8 +2,7 @@
 """Draws the picture svm-life: two panels in which time runs downwards, with a row for each event
 and a lane for each object.
 
-The rows are equally high. The axis at the left is to scale; a line leads from each event's time on the axis to the
-event's row.
+The rows are equally high. Only the axis at the left is to scale.
 """
 
 from collections.abc import Sequence
@@ -77,12 +76,9 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row where a bar begins or ends. `end` is "begin" or "end".
-
-    Each mark (event) has its own row. The bar begins at the first mark that has the bar's lane and
-    begin time. It ends at the last mark that has the bar's lane and end time. If the panel has no such
-    mark, return `outside`.
-    """
+    """Return the row where a bar begins or ends. `end` is "begin" or "end". Return `outside` if no
+    mark in the bar's lane has this time."""
+    # Several marks may have the bar's time. The bar begins at the first and ends at the last of these marks.
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
 

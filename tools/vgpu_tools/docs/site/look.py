@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks the built site in a browser: `python -m vgpu_tools.docs.site.look FOLDER` loads every
-page, as a desktop with light colours and as a phone with dark ones, and prints the results as TAP,
-a case for each page.
+"""Checks the pages of the built site in a browser: links, loaded files, pictures, errors of scripts,
+the width of the page, and accessibility (axe-core).
 
-Checks: each link leads to an existing file, and to an existing anchor of the file; each picture and
-each file that a page loads exists, and none comes from another host; no page is wider than the
-window; axe-core's checks of accessibility find no violation.
+`python -m vgpu_tools.docs.site.look FOLDER` prints the results as TAP, with a case for each page.
 """
 
 import sys

@@ -4,11 +4,10 @@
     ```{picture} NAME
     :alt: what the drawing shows, in words
 
-    The caption: the question that the drawing answers, and how to read it.
+    The caption: which question the drawing answers, and how to read it.
     ```
 
-NAME is the name of a picture in docs/pictures/, without its suffix, or of a generated picture
-(vgpu_tools.docs.pictures). The SVG becomes a part of the page, so that the picture has the page's colours.
+NAME is a file in docs/pictures/, without the suffix, or a picture of vgpu_tools.docs.pictures.
 """
 
 from html import escape
@@ -42,6 +41,7 @@ class Picture(SphinxDirective):
         label = f'<svg role="img" aria-label="{escape(alt)}" style="--width: {width}px" '
         drawing = drawing.replace("<svg ", label, 1)
         figure = nodes.figure(classes=["picture"], ids=[f"picture-{name}"])
+        # Put the SVG itself into the page, so that the page's style sheet gives the picture its colours.
         figure += nodes.raw("", f'<div class="picture-frame" tabindex="0">{drawing}</div>', format="html")
         caption = nodes.caption()
         block = nodes.Element()

@@ -2,8 +2,7 @@
 """Draws the pictures of runs: `python -m vgpu_tools.docs.site.run_pictures FOLDER` reads the numbers as JSON from
 standard input (vgpu_tools/trace/figures.py describes them), and writes an SVG file for each picture.
 
-The same numbers give the same files. `life_picture.py` and `fault_picture.py` draw two of the pictures, `style.py` has
-the colours of all pictures.
+The same numbers give the same files.
 """
 
 import io
