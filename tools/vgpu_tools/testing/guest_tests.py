@@ -35,8 +35,8 @@ BASIC_LIST = ROOT / "tests/basic.toml"
 # Limits until the guest's first output, by kernel. After the first output, SILENT_SECONDS or
 # BASIC_SILENT_SECONDS applies.
 BOOT_SECONDS = {"release": 30, "debug": 60}
-KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
-# Limits between two outputs, in the basic pass and in other passes. They are longer than:
+# Limits between two outputs, in the basic pass and in other passes. For KUnit: between two results, in every
+# pass. They are longer than:
 # - the limit of a case (tap.c), so that the program itself reports a hang
 # - the search for leaks (kmemleak) at the end of a debug guest, which prints nothing
 # Multiplied by limits.MOST on the slowest host, the basic limit still reports a hang within 4 minutes.
@@ -255,12 +255,16 @@ def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
     def run(log: Path, _: Plan, context: Context) -> list[Case]:
         seed = context.environment.kunit_seed
         parameters = f"seed={int(seed, 0)}" if seed else ""
+        # The kernel logs each result at once. Print these lines, so that `watch` sees the progress. With a word in
+        # front of them, parse() ignores them.
+        progress = 'while read -r line; do case "$line" in *" ok "*) echo "kernel: ${line#*;}";; esac; done'
         script = (
-            f"modprobe {KUNIT_MODULE} {parameters} || exit 1; cd /sys/kernel/debug/kunit || exit 1;"
+            f"cat /dev/kmsg 2>/dev/null | {progress} &"
+            f"modprobe {KUNIT_MODULE} {parameters} || exit 1; kill $!; cd /sys/kernel/debug/kunit || exit 1;"
             f'for suite in *; do case " $(cat $suite/results)" in *"not ok"*) bad=1;; esac; cat $suite/results; done;'
             f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
         )
-        watch = Watch(context.speed, KUNIT_SECONDS, KUNIT_SECONDS)
+        watch = Watch(context.speed, BOOT_SECONDS[flavour], BASIC_SILENT_SECONDS)
         name, words = f"kunit-{flavour}", ["--kernel", flavour]
         cases, said = in_guest([name], words, ["sh", "-c", script], watch, context)
         log.write_text(said)
