@@ -109,20 +109,27 @@ bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 }
 
 /*
- * Signal the fences of jobs up to number @last, which are done. While the ring is frozen
- * (the engine is being recovered), only store the number. Any context.
+ * Signal the fences of jobs up to number @last. While the ring is frozen (the engine is being
+ * recovered), only store the number. @restarts is the value of ring->restarts before @last was
+ * read from memory, or NULL if the job has raised a TRAP, and so is done. Any context.
  */
-static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
+static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restarts)
 {
 	unsigned long flags;
 	bool cookie;
 
 	cookie = dma_fence_begin_signalling();
 	spin_lock_irqsave(&ring->fence_lock, flags);
-	if (!seqno_reached(ring->finished, last))
-		ring->finished = last;
-	if (!ring->frozen && vgpu_sdma_ring_pop_until(ring, last))
-		ring->resets = 0;
+	/*
+	 * A recovery clears the fault before it restarts the ring. If the ring was restarted since
+	 * @last was read, job @last may be the faulted job, which runs again.
+	 */
+	if (!restarts || *restarts == ring->restarts) {
+		if (!seqno_reached(ring->finished, last))
+			ring->finished = last;
+		if (!ring->frozen && vgpu_sdma_ring_pop_until(ring, last))
+			ring->resets = 0;
+	}
 	spin_unlock_irqrestore(&ring->fence_lock, flags);
 	dma_fence_end_signalling(cookie);
 
@@ -137,17 +144,16 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  */
 void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
 {
+	/* Pairs with the store in vgpu_sdma_ring_unpark(). */
+	u32 restarts = smp_load_acquire(&ring->restarts);
 	u32 last = le32_to_cpu(READ_ONCE(*ring->fence_wb));
 
 	/* Read the job's number before its results and faults. */
 	dma_rmb();
-	/*
-	 * If VMID 0 may have had a fault, the last job that wrote its number may be unfinished
-	 * ("DOC: the gate" in vgpu_sdma_fault.c).
-	 */
+	/* If VMID 0 may have had a fault, the last job may be unfinished ("DOC: the gate"). */
 	if (vgpu_sdma_fault_state(ring->vdev) > VGPU_FAULT_USERS)
 		last--;
-	ring_signal(ring, last);
+	ring_signal(ring, last, &restarts);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_poll);
 
@@ -336,7 +342,7 @@ static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	if (!iv->vmid) {
 		/* Order later reads of the job's results after the read of the interrupt entry. */
 		dma_rmb();
-		ring_signal(arg, iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
+		ring_signal(arg, iv->data[0] & SDMA_TRAP_DW1__CONTEXT, NULL);
 	}
 }
 

@@ -22,6 +22,7 @@
  * 3. Handle interrupt entries until the interrupt ring is empty.
  * 4. Open the gate, unless an entry was of VMID 0: then the recovery opens the gate.
  */
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "hw/vgpu_hw_priv.h"
@@ -57,9 +58,12 @@ static bool status_is_kernels(u32 status)
  */
 enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 {
-	u32 status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
-	unsigned long gate = READ_ONCE(to_hw_state(vdev)->gate);
+	unsigned long gate;
+	u32 status;
 
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_sdma_fault_state, vdev);
+	status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
+	gate = READ_ONCE(to_hw_state(vdev)->gate);
 	if (gate & GATE_KERNEL)
 		return VGPU_FAULT_KERNELS;
 	/* If all bits are ones, the device does not answer, and the value describes no fault. */

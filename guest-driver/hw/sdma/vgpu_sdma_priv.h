@@ -85,6 +85,11 @@ struct vgpu_sdma_ring {
 	 * valid. While @frozen is set, the fence of this job may not have signalled yet
 	 */
 	u32 finished;
+	/**
+	 * @restarts: number of restarts of the kernel's ring (vgpu_sdma_ring_unpark()); written
+	 * under @fence_lock
+	 */
+	u32 restarts;
 	/** @engine: engine number */
 	unsigned int engine;
 	/** @ring: packets, coherent memory */

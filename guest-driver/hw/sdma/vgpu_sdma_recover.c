@@ -120,13 +120,9 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	vgpu_ih_poll(vdev, false);
 	ring_look_for_fault(ring);
 
-	/* Until vgpu_io_end(), no reset of the device can clear a latched fault. */
+	/* The device is not reset until vgpu_io_end(), so its registers can be read. */
 	vgpu_io_begin(vdev);
-	/*
-	 * Do not poll a frozen ring. A job with a fault of VMID 0 has written the job's number to
-	 * memory, but must run again. Once a reset has cleared the fault, vgpu_sdma_ring_poll()
-	 * would count this job as done.
-	 */
+	/* Do not poll a frozen ring: its recovery polls it before a fault is cleared. */
 	if (!READ_ONCE(ring->frozen))
 		vgpu_sdma_ring_poll(ring);
 	status = vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
@@ -450,6 +446,15 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	spin_lock_irq(&ring->fence_lock);
 	rerun = list_count_nodes(&ring->pending);
 	ring->seen_since = jiffies;
+	/*
+	 * If the ring was polled after the fault was cleared, the poll has counted the faulted job
+	 * as done. This job runs again, so set the number back.
+	 */
+	fence = ring_oldest(ring);
+	if (fence)
+		ring->finished = lower_32_bits(fence->base.seqno) - 1;
+	/* Order the store to fence_wb before the new count, see vgpu_sdma_ring_poll(). */
+	smp_store_release(&ring->restarts, ring->restarts + 1);
 	ring->frozen = false;
 	ring->suspect = 0;
 	ring->fault = false;
@@ -463,6 +468,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 				 vgpu_sdma_look_interval());
 	mutex_unlock(&ring->end_lock);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_unpark);
 
 /**
  * vgpu_sdma_unpark() - restart an engine after a reset

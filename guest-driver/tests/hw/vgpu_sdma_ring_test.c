@@ -453,6 +453,60 @@ static void ring_down_twice(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, m->ring->ready);
 }
 
+/*
+ * Replaces vgpu_sdma_fault_state(). Restarts the ring, as a recovery does that ends while
+ * vgpu_sdma_ring_poll() runs, and finds no fault, because the recovery has cleared the fault.
+ */
+static enum vgpu_fault_state ring_recovers(struct vgpu_device *vdev)
+{
+	vgpu_sdma_ring_unpark(vdev, 0, false);
+	return VGPU_FAULT_NONE;
+}
+
+/*
+ * The first job has written its number and has a fault of VMID 0. A poll reads this number, then
+ * the recovery clears the fault and restarts the ring. Catches: the job's fence signals, although
+ * the engine runs the job again.
+ */
+static void ring_restarts_in_poll(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+
+	ring_submit(test, m, 5);
+	ring_submit(test, m, 5);
+	m->fence_wb = cpu_to_le32(1);
+	kunit_activate_static_stub(test, vgpu_sdma_fault_state, ring_recovers);
+	vgpu_sdma_ring_poll(m->ring);
+	kunit_deactivate_static_stub(test, vgpu_sdma_fault_state);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[0].fence), 0);
+	ring_run(test, m);
+	ring_run(test, m);
+}
+
+/*
+ * The first job has written its number and has a fault of VMID 0. A poll reads this number after
+ * the recovery has cleared the fault and before the recovery restarts the ring. Then the ring goes
+ * down. Catches: vgpu_sdma_ring_down() ends the job as done, although the engine has not run it
+ * again. (The CPU cannot run the job, so the correct end is -ENODEV.)
+ */
+static void ring_polled_before_restart(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	u32 trap[SDMA_TRAP_DWORDS] = { SDMA_OP_TRAP };
+	struct dma_fence *fence;
+
+	ring_can_go_down(test, m);
+	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
+	m->jobs[m->n++].fence = fence;
+	m->ring->frozen = true;
+	m->fence_wb = cpu_to_le32(1);
+	vgpu_sdma_ring_poll(m->ring);
+	vgpu_sdma_ring_unpark(&m->mock->vdev, 0, false);
+	vgpu_sdma_ring_down(m->ring);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(fence), -ENODEV);
+}
+
 /**
  * struct ring_stuck - a user queue that does not stop
  * @ring: ring of the queue's engine
@@ -511,6 +565,8 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_numbers_wrap),
 	KUNIT_CASE(ring_many_at_once),
 	KUNIT_CASE(ring_fault),
+	KUNIT_CASE(ring_restarts_in_poll),
+	KUNIT_CASE(ring_polled_before_restart),
 	KUNIT_CASE(ring_down),
 	KUNIT_CASE(ring_down_twice),
 	KUNIT_CASE(ring_down_in_submission),
