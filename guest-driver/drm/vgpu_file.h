@@ -28,7 +28,7 @@
 #define VGPU_CTX_FENCES		32u
 
 /**
- * struct vgpu_file - an open file
+ * struct vgpu_file - an open file of the device's DRM nodes
  */
 struct vgpu_file {
 	/** @vdev: device */

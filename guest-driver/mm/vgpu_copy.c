@@ -434,8 +434,8 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 
 /*
  * Emit the copies of @npages pairs (see pair_copies()). If @to_vram is true, also clear the VRAM
- * pages that have no system page. pairs_bind() has mapped the system pages of the copied pairs from
- * MC address @gart on.
+ * pages that have no system page. pairs_bind() has mapped the other pairs' system pages one behind
+ * the other; @gart is the MC address of the first.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,

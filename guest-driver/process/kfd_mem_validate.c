@@ -270,7 +270,7 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);
-		/* Stop also after -ENOMEM, which may mean -EDEADLK: see kgd_mem_send_ahead(). */
+		/* Do not go on after -ENOMEM: it may stand for -EDEADLK (kgd_mem_send_ahead()). */
 		if (ret)
 			return ret;
 	}

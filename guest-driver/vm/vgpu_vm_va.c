@@ -387,7 +387,8 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 		vgpu_vbo_clear(vbo);
 	/*
 	 * Later jobs wait for the BO's moves and clears (vgpu_vm_last_update()); jobs in flight do
-	 * not. So unless @idle is true, write the entries only after the moves and clears.
+	 * not. So if jobs may be in flight (@idle is false), write the entries only after the
+	 * moves and clears.
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))

@@ -262,8 +262,9 @@ VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
 /*
  * Unmap a queue that is not the worker's current queue, and save it to its MQD
- * unless @reset. The queue has left its HQD on return. If the result is
- * VGPU_STEP_STALL, the queue is not saved yet: the caller must call again.
+ * unless @reset. On return the queue has left its HQD. If the result is
+ * VGPU_STEP_STALL, the MQD is not written yet: the caller calls the function
+ * again until the result is another.
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 

@@ -289,8 +289,9 @@ bool vgpu_inject_full(VGPUState *s);
 /**
  * vgpu_inject_add: add an injection
  * @s: device, with fewer than VGPU_INJECTIONS_MAX injections
- * @args: checked arguments, copied
- * @what: arguments of the command, copied for vgpu_inject_infos()
+ * @args: arguments as vgpu_inject_parse() returns them; copied
+ * @what: the same arguments as the monitor command has passed them; copied for
+ *        vgpu_inject_infos()
  *
  * Return: injection; owned by the injector.
  */

@@ -44,8 +44,8 @@ typedef struct VGPUSpan {
     bool mapped;
     uint8_t walker_error;       /* VGPU_WALKER_* of a fault */
     /*
-     * Class X of a fault, as bit VM_L2_PROTECTION_FAULT_CNTL__X_DEFAULT. In the
-     * register, this bit redirects reads with such a fault to the default page.
+     * Kind of a fault, as a bit VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT. If this
+     * register has the bit set, reads with such a fault get the default page.
      */
     uint16_t fault;
     uint16_t flags;             /* VGPU_LEAF_* of the first leaf */

@@ -11,8 +11,9 @@
 #include "hw/misc/vgpu-kfd/memory/iommu.h"
 
 /*
- * The view that a queue has of memory. Accessed by the client's thread while
- * the queue is current, otherwise under the lock of the queue's worker.
+ * The view that a queue has of memory. While the queue is its worker's current
+ * queue, only the worker's thread accesses the view. Otherwise the worker's
+ * lock protects the view.
  */
 typedef struct VGPUView {
     /* The engine that executes the queue, as a client of its hub. */
@@ -37,8 +38,8 @@ typedef enum VGPUDmaResult {
      */
     VGPU_DMA_FAULT,
     /*
-     * Not complete: repeat the access after the wait in VGPUView.stall. Only
-     * vgpu_dma_copy() may have written a part of the bytes.
+     * Not complete: wait for VGPUView.stall, and repeat the access. No byte is
+     * written, except that vgpu_dma_copy() may have copied the first bytes.
      */
     VGPU_DMA_STALL,
 } VGPUDmaResult;

@@ -70,7 +70,7 @@ class Page(Test):
         self.assertEqual(self.found(self.text + "\nSee `list`, `a.b` and `svm_range_list.list`.\n"), [])
 
     def test_missing(self) -> None:
-        """Catches: a page without the row of a member or of a function, or with an empty cell, is accepted."""
+        """Catches: the tool accepts a page without a row for a member or a function, or with an empty cell."""
         rows = [line for line in self.text.splitlines(keepends=True) if line.startswith("| `faulting_task` ")]
         self.only(self.text.replace(rows[0], ""), "svm_range_list.faulting_task")
         self.only(self.text.replace("`can_use_aip`", "that"), "can_use_aip")

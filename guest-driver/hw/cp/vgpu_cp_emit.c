@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes memory that the CP reads: the packets of run lists, and MQDs, which are the images
- * of queues that are not mapped. Formats: include/vgpu/pm4.h and cp.h.
+ * Writes memory that the CP reads: the packets of run lists, and MQDs. A queue's MQD holds the
+ * state of the queue while the queue is not mapped. Formats: include/vgpu/pm4.h and cp.h.
  */
 #include <linux/log2.h>
 #include <kunit/visibility.h>

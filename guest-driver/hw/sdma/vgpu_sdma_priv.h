@@ -168,9 +168,9 @@ struct vgpu_sdma_fence {
 	unsigned int failures;
 	/** @engine: engine number; a copy, because the fence may outlive the device */
 	unsigned int engine;
-	/** @failed: called with @arg before @base signals with an error, or NULL */
+	/** @failed: called before @base signals with an error, or NULL */
 	vgpu_sdma_failed_fn failed;
-	/** @arg: argument of @failed */
+	/** @arg: first argument of @failed; valid until @base has signalled */
 	void *arg;
 	/** @needs_vram: the submission fails if VRAM was lost since @vram_epoch */
 	bool needs_vram;

@@ -140,7 +140,7 @@ struct kfd_criu_queue {
 	u32 save_bytes;
 	/**
 	 * @stack_bytes: compute: length of the control stack, a part of the context save area. The
-	 * content of the control stack is not saved, because the device runs no waves.
+	 * content of the control stack is not saved, because the device never writes it.
 	 */
 	u32 stack_bytes;
 	/** @ring_bytes: length of the ring, a power of two */

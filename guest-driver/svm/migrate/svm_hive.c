@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Lets GPUs access pages in the VRAM of other GPUs of their hive: all GPUs of a hive have the same
- * page owner (dev_pagemap.owner). To fault in a page in VRAM, HMM migrates the page to system
- * memory, unless the caller of HMM passes the page's owner.
+ * page owner (dev_pagemap.owner). If the driver passes the owner of a page in VRAM to HMM, HMM
+ * leaves the page there. HMM migrates pages of other owners to system memory.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>

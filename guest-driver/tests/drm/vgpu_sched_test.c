@@ -24,7 +24,7 @@
 struct job_mock {
 	/** @mock: device */
 	struct vgpu_mock *mock;
-	/** @ring: ring that the job goes to */
+	/** @ring: kernel's ring of engine 0, which runs the job */
 	struct vgpu_sdma_ring *ring;
 	/** @fence_wb: number of the last job that has completed on @ring */
 	__le32 fence_wb;

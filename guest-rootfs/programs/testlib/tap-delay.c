@@ -61,8 +61,8 @@ static bool is_known(uint64_t id)
 }
 
 /*
- * Add the points of the last run that are not known yet. Called after each run, because a failed
- * run may reach fewer points than a later run.
+ * Add to known[] the delay points that the last run has reached. Called after each run: a run that
+ * fails early does not reach all the points.
  */
 static void add_points(void)
 {

@@ -57,9 +57,9 @@ def _value(default: str, known: Mapping[str, str]) -> str:
 
 
 def properties_page(device: str, hive: str, headers: str, contract: str) -> str:
-    """Return the page on properties. The arguments are texts: `device` of the file PROPERTIES, `hive`
-    of the file HIVE, `headers` of all the device's headers, `contract` of docs/hardware.md. Raises
-    Failure if `contract` does not describe a property outside of `#ifdef`."""
+    """Return the page on properties. The arguments are the texts of files: PROPERTIES (`device`), HIVE (`hive`), all
+    the device's headers (`headers`) and docs/hardware.md (`contract`). Raises Failure if a property is not described in
+    `contract`; a property inside of `#ifdef` needs no description."""
     known = {**macros(headers), **macros(device)}
     meanings = _documented(contract)
     rows, delays = [], []

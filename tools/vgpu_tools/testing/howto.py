@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The suite "howto": runs the commands of the pages docs/first-hour.md and docs/howto/*.md in a copy of the checkout.
 
-`Tree` is the copy. `steps_of()` describes the blocks of a page that are run.
+`Tree` is the copy. `steps_of()` reads the commands of a page.
 """
 
 import re

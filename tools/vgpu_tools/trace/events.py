@@ -84,7 +84,7 @@ def counters(text: str) -> dict[str, int]:
 @dataclass
 class Axis:
     """Converts the guest's ticks to the host's time. The guest's time stamp counter runs as fast as the host's counter.
-    The recording gives this rate, so only an offset is unknown. `fit()` sets the offset."""
+    `start` and `end` give the ticks per nanosecond, and `fit()` finds the offset."""
 
     start: tuple[int, int]  # when the recording starts: the host's time (ns since 1970) and time stamp counter
     end: tuple[int, int]  # the same when the recording ends

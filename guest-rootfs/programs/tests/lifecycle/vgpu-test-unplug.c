@@ -145,9 +145,9 @@ static void make_things(struct things *t)
 }
 
 /*
- * Check the resources of @t after the removal of the GPU. DRM maps other pages instead of the
- * memory of @t->gem. These pages must contain @dword: 0 in the first call, 0x5a5a5a5a in the
- * second.
+ * Check the resources of @t after the removal of the GPU. Called twice. DRM maps other pages
+ * instead of the memory of @t->gem. These pages must contain @dword: 0 in the first call, and in
+ * the second call 0x5a5a5a5a, which the first call writes.
  */
 static void check_things(struct things *t, uint32_t dword)
 {
@@ -160,7 +160,7 @@ static void check_things(struct things *t, uint32_t dword)
 	OK(vg_fill_check(t->vram.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gtt.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gem, BYTES, dword));
-	/* The second call must read this content. */
+	/* The second call of check_things() must find this content. */
 	memset(t->gem, 0x5a, BYTES);
 	OK(vg_pattern_check(t->svm, SVM_BYTES, SEED, 2));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reset the device with vram-lost-on-reset=on: each reset clears VRAM with the page tables.
+ * Reset the device with vram-lost-on-reset=on: each reset clears VRAM and so the page tables.
  * Catches: a job runs with lost page tables; the loss is not reported; a file, mapping or GTT is
  * unusable afterwards; a BO shows old contents.
  */

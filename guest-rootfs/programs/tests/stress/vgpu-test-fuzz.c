@@ -62,7 +62,7 @@ static uint64_t word(void)
 	case 1:
 		return below(10);	/* for handles, ids and operations */
 	case 8:
-		/* for a gpu_id, alone or with an id in the low half */
+		/* a gpu_id, or a handle: gpu_id in the high half, small id in the low half */
 		return below(2) ? gpu->gpu_id :
 				  (uint64_t)gpu->gpu_id << 32 | below(6);
 	case 2:

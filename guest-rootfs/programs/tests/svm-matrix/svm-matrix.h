@@ -207,8 +207,8 @@ void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
 /*
- * Write no memory, but set the expected contents to the pattern of @seed, in each piece whose
- * mx_piece.is has at least one of the properties @is. Do nothing if the kind is read-only.
+ * Set the expected contents of some pieces to the pattern of @seed, without a write to memory: of
+ * all pieces that have one of the properties @is. Do nothing if the kind of memory is read-only.
  */
 void mx_want(uint64_t seed, unsigned int is);
 /*
