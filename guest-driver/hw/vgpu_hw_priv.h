@@ -232,7 +232,7 @@ struct vgpu_hw_state {
 	unsigned long gate;
 	/** @fault_work: handles a fault that was latched without an interrupt entry */
 	struct delayed_work fault_work;
-	/** @dump: devcoredump of the next failure */
+	/** @dump: buffer and work item for the devcoredump of the next failure */
 	struct vgpu_dump dump;
 	/**
 	 * @io_lock: Held for reading by users of the BARs that may sleep, for writing while the

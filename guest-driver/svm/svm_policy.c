@@ -172,8 +172,8 @@ EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
  * Return true if VRAM of GPU index @home has no space for @pages pages, and this fault must not
- * evict other memory. Only every second such fault may evict, so that faults do not evict each
- * other's memory without end.
+ * evict other memory. Of the faults that find no space, every second may evict, so that faults
+ * evict each other's memory less often.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)

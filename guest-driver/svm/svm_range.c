@@ -212,7 +212,7 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
 	svm_range_unlink(r);
-	/* The notifier of r may have changed r until svm_range_unlink(), so merge again. */
+	/* Repeat this: before svm_range_unlink(), the notifier of r may have changed r. */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
 	svm_range_free(r);

@@ -140,8 +140,8 @@ static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 }
 
 /*
- * Return true if queue @n can run now. If the queue waits for a time, lower
- * @next to that time.
+ * Return true if queue @n can run now. If the queue waits until some time of a
+ * clock, lower this clock's time in @next to that time.
  */
 static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {

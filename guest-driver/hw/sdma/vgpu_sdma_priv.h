@@ -126,7 +126,7 @@ struct vgpu_sdma_ring {
 	u32 *scratch;
 	/** @rlc: settings of the loaded user queues, indexed by hardware queue */
 	struct vgpu_sdma_queue_regs rlc[SDMA_NUM_RLC];
-	/** @rlc_loaded: bitmap of loaded user queues */
+	/** @rlc_loaded: bitmap of hardware queues on which a user queue is loaded */
 	unsigned long rlc_loaded;
 	/**
 	 * @rlc_stuck: bitmap of hardware queues that did not become idle when a user queue was

@@ -24,8 +24,8 @@ struct vgpu_sdma_queue_regs {
 	u64 rptr;
 	/**
 	 * @read_wptr: Returns the write pointer in user memory, in bytes since creation of the
-	 * queue. Called with vgpu_sdma_ring.rlc_lock held whenever the queue is loaded, also after
-	 * a reset.
+	 * queue. Each load of the queue, also the one after a reset, calls this function with
+	 * vgpu_sdma_ring.rlc_lock held.
 	 */
 	u64 (*read_wptr)(const void *owner);
 	/** @owner: argument of @read_wptr */

@@ -14,7 +14,7 @@
 #define QVGPU_HOLD_VRAM     "64M,memdev=vram"
 
 typedef struct QVGPUHold {
-    char *dir;                  /* directory that contains log and file */
+    char *dir;                  /* directory of @log and @file */
     char *log;                  /* name of the pipe for QEMU's log */
     char *file;                 /* name of the VRAM file */
     char *args;                 /* arguments for QEMU */

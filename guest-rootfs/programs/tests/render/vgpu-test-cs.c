@@ -417,12 +417,12 @@ static void timelines(void)
 }
 
 /**
- * struct early - a submission that waits for another submission
- * @u: file and IB of the submission
- * @point: timeline point for which CS waits
- * @tid: thread ID; 0: the thread does not run yet
- * @seq: sequence number of the job
- * @r: result of CS
+ * struct early - a CS that waits for another CS; a thread makes it in submit_early()
+ * @u: file and IB of the CS
+ * @point: timeline point that the CS waits for
+ * @tid: ID of the thread; 0: the thread does not run yet
+ * @seq: sequence number of the job of the CS
+ * @r: result of the CS
  */
 struct early {
 	struct user *u;
