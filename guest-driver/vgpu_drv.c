@@ -101,8 +101,9 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 
 	vgpu_pm_fini(vdev);
 	/*
-	 * After this call no recovery starts. The CPU executes failed SDMA jobs that copy, fill or
-	 * write page tables. All other failed jobs end with an error.
+	 * After this call no recovery starts. If an SDMA job fails, the CPU executes the job,
+	 * provided that the job only copies memory, fills memory or writes page tables. All other
+	 * failed jobs end with an error.
 	 */
 	vgpu_reset_stop(vdev);
 	if (!vgpu_hw_present(vdev)) {

@@ -61,9 +61,9 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 }
 
 /*
- * Evict queues and empty VRAM again, because processes ran until they were frozen. All GPUs still
- * work, so page tables that map memory of another GPU can be updated. vgpu_pm_notify() undoes the
- * evictions after the sleep or an aborted sleep.
+ * Repeat the work of vgpu_pm_notify(), because processes ran until they were frozen: evict queues
+ * and empty VRAM. All GPUs still work, so page tables that map memory of another GPU can be
+ * updated. After the sleep or an aborted sleep, vgpu_pm_notify() undoes the evictions.
  */
 static int vgpu_prepare(struct device *dev)
 {
@@ -138,10 +138,6 @@ static int vgpu_resume(struct device *dev)
 	return 0;
 }
 
-/*
- * Hibernation calls vgpu_suspend() to freeze and to power off, and vgpu_resume() to thaw and to
- * restore.
- */
 const struct dev_pm_ops vgpu_pm_ops = {
 	.prepare = pm_sleep_ptr(vgpu_prepare),
 	SYSTEM_SLEEP_PM_OPS(vgpu_suspend, vgpu_resume)

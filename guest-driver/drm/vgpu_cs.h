@@ -51,7 +51,7 @@ struct vgpu_cs {
 	struct vgpu_ctx_ring *ring;
 	/** @chunks: chunks, copied from user space */
 	struct vgpu_cs_chunk *chunks;
-	/** @num_chunks: number of @chunks */
+	/** @num_chunks: length of @chunks; 0 until @chunks is allocated */
 	u32 num_chunks;
 	/** @num_ibs: number of IBs in @chunks */
 	u32 num_ibs;

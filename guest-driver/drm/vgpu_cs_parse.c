@@ -328,10 +328,10 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * Return:
  * * 0
  * * -EINVAL: invalid argument, including an unknown user-fence BO or syncobj to signal
- * * -ENOENT: unknown BO list, BO in a list, or syncobj to wait for; or no engine
+ * * -ENOENT: unknown BO list, BO in a list, or syncobj to wait for; or the ring has no engine
  * * -ETIME: a timeline point was not submitted within five seconds
  * * -EFAULT, -ENOMEM, -ERESTARTSYS
- * * the error of the last job of a ring that an IB or a dependency names
+ * * the error of a ring's last job, if an IB or a dependency names this ring and the job failed
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

@@ -130,12 +130,13 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
 }
 
 /**
- * vgpu_wait_unique() - keep each fence once, at its first place in the order
+ * vgpu_wait_unique() - remove duplicates from a list of fences, and keep the order
  * @fences: fences, referenced; the references on removed fences are dropped
  * @index: receives the old index of each remaining fence
  * @n: length of @fences and @index
  *
- * All callbacks of a fence run in one interrupt, so WAIT_FENCES adds only one to each fence.
+ * WAIT_FENCES adds a callback for each element of the list. One interrupt runs all callbacks of a
+ * fence, so duplicates would make this interrupt long.
  *
  * Return: the number of remaining fences.
  */

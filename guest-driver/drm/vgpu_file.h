@@ -86,7 +86,7 @@ struct vgpu_ctx_ring {
 };
 
 /**
- * struct vgpu_ctx - a context
+ * struct vgpu_ctx - a context that user space allocated with DRM_AMDGPU_CTX
  */
 struct vgpu_ctx {
 	/** @ref: reference count; vgpu_file.ctxs and users hold references */

@@ -440,7 +440,10 @@ void vgpu_sched_wait_vm(struct vgpu_vm *vm)
 	do {
 		busy = NULL;
 		mutex_lock(&sched->vmid_lock);
-		/* job_prepare() claims the VMID before job_submit(), so no job is missed. */
+		/*
+		 * job_prepare() sets vm->vmid and claims the VMID before job_submit(). So
+		 * slot_busy() finds each job of @vm that is on an engine.
+		 */
 		if (vm->vmid)
 			busy = slot_busy(&sched->vmid[vm->vmid - 1]);
 		dma_fence_get(busy);

@@ -28,7 +28,10 @@ struct vgpu_vmid_slot {
 	struct vgpu_vm *vm;
 	/** @used: for each engine, the hardware fence of the last job in the VMID, or NULL */
 	struct dma_fence *used[VGPU_NUM_SDMA];
-	/** @claim: for each engine, finished fence of a job that will be submitted next, or NULL */
+	/**
+	 * @claim: for each engine, drm_sched_fence.finished of the job that will be submitted next
+	 * in the VMID, or NULL
+	 */
 	struct dma_fence *claim[VGPU_NUM_SDMA];
 	/**
 	 * @wanted: true if a job of another address space waits until the VMID is idle; then new

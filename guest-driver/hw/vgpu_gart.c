@@ -317,9 +317,10 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum number of contiguous pages for which a PTEPDE packet is emitted. In a WRITE packet, a
- * page takes 2 dwords. From GART_RUN_MIN pages on, a PTEPDE packet takes no more, even with the
- * header of another WRITE packet behind it.
+ * Minimum number of contiguous pages for which a PTEPDE packet is emitted. In a WRITE packet, these
+ * pages would take 2 dwords each. A PTEPDE packet ends the WRITE packet before it, so later pages
+ * may need the header of another WRITE packet. From GART_RUN_MIN pages on, the PTEPDE packet and
+ * this header together are not longer than 2 dwords for each page.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 

@@ -89,8 +89,8 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
  * @vdev: device
  * @vmid_mask: bitmap of the VMIDs
  *
- * Context: sleeps. Called between vgpu_io_begin() and vgpu_io_end(), with io_lock held for
- * writing, or at bring-up.
+ * Context: sleeps. Either the caller has called vgpu_io_begin() or holds io_lock for writing, or
+ * the device is being brought up.
  *
  * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no invalidation engine becomes
  * free.
@@ -220,7 +220,10 @@ int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 	unsigned int epoch;
 	int ret;
 
-	/* The engines have stopped for good, so no engine uses an old translation. */
+	/*
+	 * The device was given up, so do not wait. A flush is not needed: the engines have stopped
+	 * for good and use no old translation.
+	 */
 	if (READ_ONCE(hw->inv_given_up))
 		return -ETIMEDOUT;
 	vgpu_io_begin(vdev);

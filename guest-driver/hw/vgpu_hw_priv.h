@@ -119,7 +119,7 @@ struct vgpu_ih {
 	__le32 *ring;
 	/** @wptr_wb: memory to which the device writes the ring's write pointer */
 	__le32 *wptr_wb;
-	/** @ring_dma: bus address of @ring */
+	/** @ring_dma: bus address; the device uses it, because the GART does not map @ring */
 	dma_addr_t ring_dma;
 	/** @wb_dma: bus address of @wptr_wb */
 	dma_addr_t wb_dma;
@@ -141,7 +141,7 @@ struct vgpu_ih {
 struct vgpu_gart {
 	/** @start: MC address of the GART's first page */
 	u64 start;
-	/** @pages: number of entries in the first two parts of the table */
+	/** @pages: number of entries of the transfer windows, plus number of entries for mm/ */
 	u64 pages;
 	/** @total: number of entries in the whole table */
 	u64 total;
@@ -152,8 +152,9 @@ struct vgpu_gart {
 	/** @table: CPU mapping of the table */
 	__le64 __iomem *table;
 	/**
-	 * @shadow: Intended content of the table, in system memory. Entries that a job writes to a
-	 * transfer window are stored here only if the CPU executes the job (vgpu_gart_note()).
+	 * @shadow: Intended content of the table, in system memory. Engines write the entries of
+	 * the transfer windows only to the table. If engines fail and the CPU executes a job, the
+	 * CPU writes these entries to the shadow, too, and reads them there (vgpu_gart_note()).
 	 */
 	u64 *shadow;
 };
@@ -228,7 +229,10 @@ struct vgpu_hw_state {
 	 * in hard interrupt context
 	 */
 	spinlock_t gate_lock;
-	/** @gate: bitmap of reasons why the kernel's jobs wait at their end (vgpu_sdma_fault.c) */
+	/**
+	 * @gate: bitmap of the reasons for which the gate is closed (vgpu_sdma_fault.c). While the
+	 * gate is closed, each job of the kernel waits at its end for the gate, and is not done
+	 */
 	unsigned long gate;
 	/** @fault_work: handles a fault that was latched without an interrupt entry */
 	struct delayed_work fault_work;

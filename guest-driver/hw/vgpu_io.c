@@ -44,7 +44,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
  *
  * - interrupt handler: does not run during a reset (vgpu_ih_hold())
  * - doorbell of a kernel ring: vgpu_sdma_ring_unpark() writes the doorbell again
- * - load or unload of a user queue: writes no register (vgpu_cp.off, vgpu_sdma_ring.rlc_off)
+ * - load or unload of a user queue: writes no register during a reset (vgpu_cp.off,
+ *   vgpu_sdma_ring.rlc_off)
  * - entry of the GART: vgpu_gart_rewrite() writes the entry again
  * - acknowledge of a CAM slot: not needed, because a reset frees all slots
  * - HDP flush: not needed, because a reset starts with one

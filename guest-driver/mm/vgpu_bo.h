@@ -136,7 +136,7 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
 }
 
 /**
- * struct vgpu_bo_params - parameters of a new BO
+ * struct vgpu_bo_params - arguments of vgpu_bo_create()
  */
 struct vgpu_bo_params {
 	/** @size: bytes, rounded up to pages */
@@ -151,7 +151,8 @@ struct vgpu_bo_params {
 	u32 domain;
 	/**
 	 * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
-	 * _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
+	 * _NO_CPU_ACCESS, _CPU_GTT_USWC. vgpu_bo_create() stores other flags in vgpu_bo.flags
+	 * without using them
 	 */
 	u32 flags;
 	/**
@@ -166,8 +167,8 @@ struct vgpu_bo_params {
 	struct drm_gem_object *root;
 	/**
 	 * @import: dma-buf that a BO of ttm_bo_type_sg imports, or NULL. The BO shares the
-	 * dma-buf's reservation, which the caller of vgpu_bo_create() holds before and after the
-	 * call
+	 * dma-buf's reservation. The caller of vgpu_bo_create() holds this reservation, and
+	 * vgpu_bo_create() does not drop it
 	 */
 	struct dma_buf *import;
 };

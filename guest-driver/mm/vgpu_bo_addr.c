@@ -19,7 +19,7 @@
 
 /**
  * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: BO, reservation held; stays pinned until vgpu_bo_kunmap()
+ * @bo: pinned BO, reservation held. The caller keeps the BO pinned until vgpu_bo_kunmap()
  *
  * Waits for moves. Calls nest and return the same address, valid until the last vgpu_bo_kunmap().
  *

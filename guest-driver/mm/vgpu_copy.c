@@ -101,7 +101,10 @@ static u64 window_page(unsigned int engine)
  * struct copy_side - source or destination of a copy
  */
 struct copy_side {
-	/** @cur: part that remains to be copied; if @window is set, as offsets in the resource */
+	/**
+	 * @cur: part that remains to be copied. The addresses in @cur are offsets in VRAM or in the
+	 * GART. If @window is set, they are offsets in the resource instead
+	 */
 	struct vgpu_res_cursor cur;
 	/**
 	 * @base: the MC address is @base plus the address in @cur. If @window is set, op_bind()
@@ -311,7 +314,6 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	return job_finish(op.fence, ret);
 }
 
-/* If @skip is true, memory that is known to be clear needs no fill. */
 static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 {
 	return !skip || !vgpu_res_cleared(cur);
@@ -434,8 +436,8 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 
 /*
  * Emit the copies of @npages pairs (see pair_copies()). If @to_vram is true, also clear the VRAM
- * pages that have no system page. pairs_bind() has mapped the other pairs' system pages one behind
- * the other; @gart is the MC address of the first.
+ * pages that have no system page. pairs_bind() has mapped the system pages of the copied pairs
+ * from MC address @gart on, without gaps.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,

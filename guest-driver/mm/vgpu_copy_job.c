@@ -60,9 +60,9 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 	if (!copy_is_void(job))
 		return fence;
 	/*
-	 * VRAM was lost before or during the submission. Wait for the job or the NOP, and so for
-	 * the operation's earlier jobs in the ring: the fence of the last job stands for all of
-	 * them.
+	 * VRAM was lost before or during the submission. Wait for the submitted job or NOP; then
+	 * the earlier jobs in the ring have ended, too. This is necessary because the error makes
+	 * the job's fence signal, and this fence may stand for all jobs of an operation.
 	 */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);

@@ -128,7 +128,7 @@ struct vgpu_mman {
  * struct vgpu_tt - system pages of a BO
  */
 struct vgpu_tt {
-	/** @ttm: pages and their DMA addresses */
+	/** @ttm: TTM's object for the pages; see to_vgpu_tt() */
 	struct ttm_tt ttm;
 	/** @bound_link: link in vgpu_gtt_mgr.bound, or empty; protected by vgpu_gtt_mgr.lock */
 	struct list_head bound_link;

@@ -40,9 +40,12 @@ struct vgpu_res_cursor {
 	/** @remaining: bytes from @start to the end of the walk; 0 if the walk has ended */
 	u64 remaining;
 	/**
-	 * @node: buddy block or drm_mm node of the current run; NULL for a resource without
-	 * addresses. In a walk of DMA addresses: array element with the address of the page after
-	 * the run
+	 * @node: how to find the next run:
+	 *
+	 * * in a walk of DMA addresses: element of the array of DMA addresses, for the page at
+	 *   which the next run begins
+	 * * for a resource without addresses: NULL, because the walk has only one run
+	 * * otherwise the buddy block or drm_mm node that contains the current run
 	 */
 	const void *node;
 	/**

@@ -267,8 +267,11 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if a move can be queued to run after the users of the BO. Importers must be notified
- * before a move. User queues cause no deadlock: their eviction fence waits for no move.
+ * Returns true if a move can be queued to run after the users of the BO. A move of a BO with
+ * importers cannot be queued, because only vgpu_ttm_move_notify() notifies importers.
+ *
+ * A queued move may wait for the eviction fence of user queues. This cannot deadlock, because the
+ * fence waits for no move.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -388,8 +391,8 @@ static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 	if (ret)
 		return ret;
 	/*
-	 * On -EBUSY, leave the BO at its place in the LRU list. At the end of the list, TTM's walk
-	 * would reach the BO again and not terminate.
+	 * If vacate() fails, the BO must keep its place in the LRU list. At the end of the list,
+	 * TTM's walk would reach the BO again, and would not terminate.
 	 */
 	if (!bo->owner_ops->vacate(bo))
 		return -EBUSY;
@@ -431,8 +434,8 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 	copies = from == TTM_PL_VRAM || to == TTM_PL_VRAM;
 	used = vgpu_move_has_users(tbo);
 	/*
-	 * Wait for the users if no copy can be queued to run after them: the pages stay, so that
-	 * there is no copy, or the BO has importers.
+	 * Wait for the users, unless the move is a copy that can be queued to run after them (see
+	 * vgpu_move_queues()).
 	 */
 	if (used && !(copies && vgpu_bo_is_ours(tbo) &&
 		      vgpu_move_queues(to_vgpu_bo(tbo)))) {

@@ -433,7 +433,10 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
 			return ret;
 		ret = vgpu_userptr_bind(bo);
 		ttm_bo_unreserve(&bo->tbo);
-		/* -EAGAIN: another thread has taken or unbound the pages meanwhile. */
+		/*
+		 * -EAGAIN: meanwhile another thread has unbound the pages, or has failed to bind
+		 * the pages that vgpu_userptr_prepare() found.
+		 */
 	} while (ret == -EAGAIN);
 	return ret;
 }
@@ -472,11 +475,11 @@ static void userptr_written(struct vgpu_userptr *u)
  * vgpu_userptr_lock() - lock out a user pointer's notifier while page-table entries are written
  * @bo: any BO, reservation held
  *
- * Takes vgpu_mman.notifier_lock if @bo is a user pointer, even if the result is false. Until
- * vgpu_userptr_unlock(), the caller may change bo->vm_mappings.
+ * If @bo is a user pointer, takes vgpu_mman.notifier_lock, even if the result is false. With either
+ * result, the caller may change bo->vm_mappings until vgpu_userptr_unlock().
  *
- * Return: true if the caller may also write page-table entries of the BO's pages; false if @bo is a
- * user pointer without valid pages.
+ * Return: false if @bo is a user pointer without valid pages. Otherwise true: until
+ * vgpu_userptr_unlock(), the caller may also write page-table entries for the BO's pages.
  */
 bool vgpu_userptr_lock(struct vgpu_bo *bo)
 {

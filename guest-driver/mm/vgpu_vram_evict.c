@@ -265,8 +265,8 @@ struct vram_hope {
 	/** @evictable: true if a BO may be evicted */
 	bool evictable;
 	/**
-	 * @kept: jiffies until an owner first allows an eviction (the minimum of
-	 * vgpu_bo_owner_ops.evict_in), or 0 if no time is known
+	 * @kept: number of jiffies after which an owner first allows an eviction: the minimum of
+	 * all times that vgpu_bo_owner_ops.evict_in knows. 0 if no time is known
 	 */
 	unsigned long kept;
 };
@@ -305,10 +305,12 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps; takes vgpu_vram_mgr.lock. The caller may hold reservations.
  *
  * Return:
- * * 0 if VRAM was freed, or after the shortest known time of vgpu_bo_owner_ops.evict_in
- * * 1 after a pause of one jiffy; the caller limits the number of tries
- * * -ENOENT if no BO is reserved, and none can be evicted, now or after a known time
- * * -EINTR on a fatal signal
+ * * 0: VRAM was freed during the wait, or the shortest time that an owner knows has passed (see
+ *   vgpu_bo_owner_ops.evict_in)
+ * * 1: the wait was a pause of one jiffy; the caller limits the number of tries
+ * * -ENOENT: there is nothing to wait for, because no VRAM was freed, no BO is reserved or can be
+ *   evicted now, and no owner knows a time
+ * * -EINTR: fatal signal
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 {

@@ -405,16 +405,17 @@ static void kfd_restore_work(struct work_struct *work)
 
 /**
  * kfd_process_keeps() - whether an eviction has to spare a BO of a process with queues
- * @info: BOs of the process that maps the BO
+ * @info: struct amdkfd_process_info of the process
  * @mem_type: TTM_PL_* of the BO
  *
  * Context: atomic.
  *
- * Return: true if the eviction has to spare the BO:
+ * Return: true if the eviction has to spare the BO. There are two cases:
  *
- * * if an allocation outside of restore_work evicts the BO from VRAM: as long as kfd_process_kept()
- *   is not 0
- * * else: during the restore of the process, and in the time slice after the restore
+ * * An allocation outside of restore_work evicts the BO from VRAM. The result is true while
+ *   kfd_process_kept() is not 0.
+ * * All other evictions. The result is true during the restore of the process, and during the time
+ *   slice after the restore.
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {

@@ -65,8 +65,8 @@ static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 		if (!mem->mapped_to_gpu_memory || !READ_ONCE(info->resident))
 			continue;
 		/*
-		 * 0 stands for an unknown time: a task that acts for the process may not evict the
-		 * BO, however long the task waits.
+		 * A task that acts for the process may not evict the BO, however long the task
+		 * waits. So no time can be returned; 0 stands for an unknown time.
 		 */
 		if (kfd_process_is_own(info))
 			return 0;
@@ -228,7 +228,10 @@ int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 		return -ENOMEM;
 	if (vgpu_vram_mgr_frees(vdev) != frees)
 		return 0;
-	/* VRAM was free already when the call returned -ENOMEM, so the call lacked other memory. */
+	/*
+	 * No VRAM was freed since the failed call began. If enough VRAM is free now, it was free
+	 * during that call, too, so the call lacked other memory.
+	 */
 	if (vgpu_vram_mgr_usage(vdev) + KGD_MEM_TABLES_ROOM <= vgpu_vram_mgr_size(vdev))
 		return -ENOMEM;
 	ret = vgpu_vram_mgr_make_room(vdev, KGD_MEM_TABLES_ROOM, frees);

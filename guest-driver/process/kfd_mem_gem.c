@@ -2,8 +2,8 @@
 /*
  * Implements GEM_VA in KFD's address spaces, on the render-node file that ACQUIRE_VM named.
  *
- * A BO that GEM_VA maps has a struct kgd_mem without a KFD handle (kgd_mem.gem). So the BO is
- * evicted and restored with the process.
+ * A BO that GEM_VA maps gets a struct kgd_mem, so that the BO is evicted and restored with the
+ * process. This struct kgd_mem has no KFD handle; kgd_mem.gem marks it.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -44,7 +44,8 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 	pdd = kfd_process_device_of(p, vdev);
 	/*
 	 * smp_load_acquire() pairs with kfd_process_device_init_vm(), which sets drm_priv before
-	 * vm. A later process with the same PASID has not acquired @file, so this test rejects it.
+	 * vm. The test of drm_priv rejects a later process with the same PASID, because ACQUIRE_VM
+	 * of that process did not name @file.
 	 */
 	if (pdd && smp_load_acquire(&pdd->vm) && pdd->drm_priv == file)
 		return pdd;

@@ -324,9 +324,9 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * If a GPU after @vdev has failed, make no room yet, since @frees was read from
-		 * @vdev. The next try begins at the GPU that failed, and reads
-		 * vgpu_vram_mgr_frees() of that GPU.
+		 * If @vdev has mapped @mem, and the mapping failed on a later GPU in @pdds, make no
+		 * room yet: @frees is a count of @vdev. The next try begins at the later GPU, and
+		 * reads vgpu_vram_mgr_frees() of that GPU.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

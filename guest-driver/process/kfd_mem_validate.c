@@ -185,9 +185,9 @@ static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 		if (!kgd_mem_sent_ahead(mem))
 			continue;
 		/*
-		 * While BOs are being swapped out, start no copy. The copy could evict a BO from
-		 * VRAM to system memory, so that TTM would swap out one more BO. All tasks wait for
-		 * such a swap-out.
+		 * If a BO was swapped out recently, start no copy. The copy could evict a BO from
+		 * VRAM to system memory, so that TTM would swap out one more BO. TTM holds a global
+		 * mutex during a swap-out, so other tasks that need a swap-out have to wait.
 		 */
 		if (vgpu_mm_is_swapping(mem->bo->vdev) || kfd_evict_signalled(info))
 			break;

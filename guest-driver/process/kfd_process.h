@@ -185,8 +185,8 @@ struct kfd_process {
 	 */
 	struct amdkfd_process_info *kgd_process_info;
 	/**
-	 * @ef: newest eviction fence of the BOs, or NULL while the process has no queues
-	 * (amdkfd_process_info.resident). Written under @mutex and @queue_lock, read under either
+	 * @ef: newest eviction fence of the BOs, or NULL while the process has no queues. Written
+	 * under @mutex and @queue_lock, read under either
 	 */
 	struct dma_fence *ef;
 	/**

@@ -12,7 +12,10 @@
 
 #include "kfd_timeslice.h"
 
-/* Shortest time in ms for which evictions spare the BOs of a process. */
+/*
+ * Shortest time in ms for which evictions spare the BOs of a process. The time counts from the
+ * start of a restore, and again from the end of a successful restore.
+ */
 #define KFD_ACTIVE_MS		10u
 /* Limit in ms of the time for which allocations of VRAM spare the BOs after a restore. */
 #define KFD_ACTIVE_MAX_MS	500u
@@ -36,8 +39,9 @@ static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now)
 {
 	/*
-	 * During the restore, allocations of VRAM spare the BOs only for this time, because an
-	 * allocating task may hold locks that the restore needs.
+	 * A task that allocates VRAM may hold locks that this restore needs. If the task waited for
+	 * the end of the restore, neither could go on. So allocations spare the BOs only for the
+	 * time @wait.
 	 */
 	unsigned long wait = msecs_to_jiffies(KFD_ACTIVE_MS)
 			     << min(t->fails, KFD_FAILS_MAX);
@@ -90,9 +94,9 @@ bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 m
 	if (mem_type == TTM_PL_VRAM && !back)
 		return kfd_timeslice_left(t, now);
 	/*
-	 * The other evictions: swap-out, eviction from GTT, and eviction from VRAM for the restore
-	 * of another process. If all BOs are spared, TTM exceeds its limit of system memory, or the
-	 * restore uses GTT.
+	 * The other evictions are swap-out, eviction from GTT, and eviction from VRAM for the
+	 * restore of another process. These may be refused for longer: without swap-out, TTM
+	 * exceeds its limit of system memory, and without space in VRAM, that restore uses GTT.
 	 */
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:

@@ -14,11 +14,15 @@ enum kfd_timeslice_state {
 /**
  * struct kfd_timeslice - time for which evictions spare the BOs of a process
  *
- * Writers hold kfd_process.mutex; kfd_timeslice_off() needs only kfd_process.queue_lock. Evictions
- * read without a lock, and may see old values.
+ * Locks of the callers:
+ *
+ * - kfd_timeslice_begin(): kfd_process.mutex
+ * - kfd_timeslice_end(): kfd_process.mutex; if @on is true, also kfd_process.queue_lock
+ * - kfd_timeslice_off(): kfd_process.queue_lock. The function writes only @state
+ * - kfd_timeslice_left(), kfd_timeslice_keeps(): none, so they may see old values
  */
 struct kfd_timeslice {
-	/** @state: state of the process's queues */
+	/** @state: KFD_TIMESLICE_OFF also after a restore that failed */
 	enum kfd_timeslice_state state;
 	/** @fails: number of consecutive restores that failed */
 	unsigned int fails;

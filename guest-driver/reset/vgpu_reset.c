@@ -33,7 +33,7 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 #define RESET_ZAP_TIMEOUT	(2 * HZ)
 
 /**
- * struct vgpu_reset - recovery of a device
+ * struct vgpu_reset - recovery requests of a device, and the work items that serve these requests
  */
 struct vgpu_reset {
 	/** @vdev: device */
@@ -159,8 +159,9 @@ static void reset_notify_work(struct work_struct *work)
 	unsigned int i;
 
 	/*
-	 * vgpu_vram_mgr_mark_lost() takes vgpu_vram_mgr.lock. A holder of this lock may enter
-	 * reclaim, which waits for engines and TLB flushes.
+	 * vgpu_vram_mgr_mark_lost() waits for vgpu_vram_mgr.lock. A holder of this lock may enter
+	 * reclaim, which waits for engines and TLB flushes. So reset_work() must not make this
+	 * call.
 	 */
 	if (what & RESET_NOTIFY_LOST)
 		drm_err(&reset->vdev->drm, "VRAM was lost with %u BOs\n",
@@ -168,8 +169,9 @@ static void reset_notify_work(struct work_struct *work)
 	if (!reset->client)
 		return;
 	/*
-	 * The client takes its own locks. A holder of these locks may wait until engines have
-	 * cleared memory or written page tables.
+	 * engine_recovered() waits for locks of the client. A holder of these locks may wait until
+	 * engines have cleared memory or written page tables. So reset_work() must not make this
+	 * call.
 	 */
 	for (i = 0; i <= VGPU_ENGINE_CP; i++)
 		if (what & VGPU_RECOVER_ENGINE(i))
@@ -208,9 +210,9 @@ static void reset_close_mappings(struct vgpu_device *vdev)
 	vgpu_io_map_close(vdev);
 	WRITE_ONCE(reset->zap_wanted, wanted);
 	/*
-	 * Use a separate work item: the removal calls MMU notifiers, which may wait for fences, and
-	 * waits for fault handlers, which may wait for fences in reclaim. Fences depend on this
-	 * reset.
+	 * Remove the mappings in a separate work item, and limit the wait for its end. The removal
+	 * calls MMU notifiers, and waits for fault handlers, which may be in reclaim. Notifiers and
+	 * reclaim may wait for fences that signal only after this reset.
 	 */
 	queue_work(system_unbound_wq, &reset->zap_work);
 	if (!wait_event_timeout(reset->zap_wait, READ_ONCE(reset->zap_done) == wanted,

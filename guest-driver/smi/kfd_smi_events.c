@@ -84,7 +84,6 @@ static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
 
 	spin_lock(&kfd_smi_lock);
 	list_for_each_entry(client, &smi->clients, link) {
-		/* If the line does not fit into the client's FIFO, the client misses the line. */
 		if (!kfd_smi_wants(client, pid, event) ||
 		    kfifo_avail(&client->fifo) < len)
 			continue;

@@ -9,9 +9,9 @@
 #include "svm_range.h"
 
 /*
- * Slots of consecutive pages. A chunk belongs to no range, so the split of a range moves no slot.
- * svms->lock protects the chunk. The lock of the range that contains a page protects the page's
- * slot.
+ * Slots of consecutive pages. A slot holds the DMA address of a page. A chunk belongs to no range,
+ * so the split of a range moves no slot. svms->lock protects the chunk. The lock of the range that
+ * contains a page protects the page's slot.
  */
 struct svm_dma_chunk {
 	/*

@@ -332,8 +332,10 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);
 	/*
-	 * A fault from before the last removal of access is stale: the queue may have gone on after
-	 * the repair of a neighbouring page, and the process may have unmapped the memory since.
+	 * A fault from before the last removal of access is stale, because the access may have been
+	 * allowed at the time of the fault. For example, the repair of another fault mapped this
+	 * page, too. The queue went on, and the process unmapped the memory before this fault was
+	 * handled.
 	 */
 	if (verdict == SVM_FAULT_DENIED &&
 	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))

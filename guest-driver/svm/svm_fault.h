@@ -55,9 +55,9 @@ void svm_fault_flush(struct svm_range_list *svms);
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
- * Repair or deny a retry fault. @p is the process with the fault's PASID, or NULL. Sets *@win to
- * the mapped pages after SVM_FAULT_REPAIRED. The caller holds a reference to @p, and acknowledges
- * the fault afterwards. Takes mmap_lock and waits for page-ins.
+ * Repair or deny a retry fault. @p is the process with the fault's PASID, or NULL. If the verdict
+ * is SVM_FAULT_REPAIRED, *@win is set to the pages that the repair has mapped. The caller holds a
+ * reference to @p, and acknowledges the fault afterwards. Takes mmap_lock and waits for page-ins.
  */
 enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 				   const struct svm_fault *f,

@@ -114,9 +114,10 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
 		/*
-		 * If the fault that is being served has this slot, tell svm_fault_ack() that the
-		 * slot was acknowledged. A queued fault with this slot is then a newer fault, which
-		 * got the slot after a reset or a ring overflow.
+		 * If the fault that is being served has this slot, svm_fault_ack() must not
+		 * acknowledge the slot again. This fault and the fault that was dropped above can
+		 * have the same slot: after a reset or a ring overflow, a newer fault may get the
+		 * slot before the earlier fault is done.
 		 */
 		if (q->serving && q->serving->cam == i)
 			q->serving->acked = true;

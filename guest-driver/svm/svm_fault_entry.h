@@ -31,7 +31,7 @@ struct svm_fault {
 	 * reports to user space that the page is not present
 	 */
 	bool not_present;
-	/** @write: the access was a write */
+	/** @write: the access needs a writable page, not only a readable one */
 	bool write;
 	/** @retry: the engine stalls until the fault is acknowledged, then replays the access */
 	bool retry;

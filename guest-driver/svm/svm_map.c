@@ -24,7 +24,10 @@
 struct svm_map_buf {
 	/** @pfns: hmm_range.hmm_pfns */
 	unsigned long pfns[SVM_CHUNK_PAGES];
-	/** @dma: for each system page, the slot from svm_dma_map() (svm_map.h); otherwise 0 */
+	/**
+	 * @dma: DMA address of each system page, with SVM_DMA_RO if the device may only read; 0 for
+	 * other pages
+	 */
 	dma_addr_t dma[SVM_CHUNK_PAGES];
 	/** @spans: page table entries to write */
 	struct vgpu_vm_span spans[SVM_CHUNK_PAGES];

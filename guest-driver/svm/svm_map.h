@@ -62,9 +62,9 @@ void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
  */
 void svm_unmap_range(struct svm_range *r);
 /*
- * Handle a no-retry fault of GPU index @gpu at @page. If the PTE translates to VRAM, perhaps of a
- * peer with the link down, unmap the page's range. Then the next access raises a retry fault, which
- * can be repaired. Takes svm_lock().
+ * Handle a no-retry fault of GPU index @gpu at @page. If the PTE translates to VRAM, unmap the
+ * page's range, because the VRAM may be that of a peer with the link down. Then the next access
+ * raises a retry fault, which can be repaired. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);

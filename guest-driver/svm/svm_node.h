@@ -20,7 +20,7 @@ struct svm_node {
 	struct kfd_node *node;
 	/** @pgmap: device-private pages for VRAM; @pgmap.type is 0 without SVM support */
 	struct dev_pagemap pgmap;
-	/** @supported: the GPU supports SVM */
+	/** @supported: VRAM has device-private pages; constant after svm_node_init() */
 	bool supported;
 	/** @vram_pages: number of pages of @pgmap in use; wake_up_var() is called at 0 */
 	atomic_long_t vram_pages;
@@ -47,7 +47,10 @@ struct svm_node {
 	struct svm_fault_queue *cam_owners[VGPU_RETRY_CAM_SLOTS];
 	/** @cam_work: svm_cam_work(); queued when no slot of the retry CAM is free */
 	struct delayed_work cam_work;
-	/** @faults: faults of the kernel, and faults without a process (svm_fault_queue.svms) */
+	/**
+	 * @faults: queue of faults that belong to no process, for example faults of the kernel;
+	 * @faults.svms is NULL
+	 */
 	struct svm_fault_queue faults;
 	/** @wq: ordered workqueue of @faults and @cam_work; this work never waits for a process */
 	struct workqueue_struct *wq;

@@ -24,9 +24,10 @@
 #include "svm_range.h"
 
 /*
- * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. This time must
- * be longer than a slow debug kernel needs to repair a few faults: otherwise, memory on which GPUs
- * fault in turn would not stop moving.
+ * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. If several GPUs
+ * fault on the same memory, svm_policy_contested() keeps the memory from moving to and fro, but
+ * only while the earlier pulls are recent. So this time must be longer than a slow debug kernel
+ * needs to repair a few faults.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */
@@ -132,7 +133,10 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 	for (i = 0; i < svms->n_gpus; i++) {
 		struct svm_gpu *g = &svms->gpus[i];
 
-		/* If @in_place is true, a page in VRAM that @gpu reaches does not move. */
+		/*
+		 * If @in_place is true, and @gpu reaches the VRAM of GPU index i, a page in this
+		 * VRAM does not move. So do not mark the pulls of GPU i as contested.
+		 */
 		for (k = 0; i != gpu && k < SVM_PULLS; k++)
 			if (svm_pull_is_recent(&g->pulls[k], page, now) &&
 			    !(in_place && svm_reaches(r, gpu, i)))
@@ -142,8 +146,8 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 
 /*
  * Return true if GPU index @home pulled @page recently, and a fault of another GPU took the page
- * away. Then @page must not migrate to @home again, or an engine that needs two pages at once might
- * never make progress.
+ * away. Then @page must not migrate to @home again. Otherwise, two GPUs could take pages away from
+ * each other without end, and an engine that needs two pages at once might never have both.
  */
 static bool svm_policy_contested(const struct svm_range *r, unsigned int home,
 				 unsigned long page)

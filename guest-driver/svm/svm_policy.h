@@ -21,8 +21,8 @@ enum svm_policy svm_policy_now(void);
 /* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * Decide where a fault of GPU index @gpu at @page migrates the pages @win of @r. Call once per
- * fault. May read registers.
+ * GPU index @gpu has faulted at @page. Decide to which memory the pages @win of @r have to migrate.
+ * Call once per fault, because the policy counts the calls. May read registers.
  * Sets *@loc to a gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED (no migration).
  * Returns 0, or -EACCES if the GPU may not access @r.
  */

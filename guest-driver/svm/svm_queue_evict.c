@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keeps a process's queues off the hardware while GPU page table entries of a range are missing, if
- * svm_range_stays_mapped() is true for the range. With XNACK off, for example, the GPU cannot retry
- * an access.
+ * Some ranges must be mapped whenever the process's queues run (svm_range_stays_mapped()). With
+ * XNACK off, for example, the GPU cannot retry an access that finds no entry. While such a
+ * range is not mapped, this file keeps the queues off the hardware.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"

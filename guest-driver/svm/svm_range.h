@@ -59,7 +59,10 @@ struct svm_gpu {
 	u64 unmap_ts;
 	/** @dma: DMA addresses of mapped system pages, in chunks of 512 pages (svm_dma.c) */
 	struct xarray dma;
-	/** @pulls: last migrations by faults to the GPU's VRAM; under svm_range_list.lock */
+	/**
+	 * @pulls: ring buffer of the last SVM_PULLS pulls. A fault that migrates pages to VRAM of
+	 * this GPU is a pull. Under svm_range_list.lock
+	 */
 	struct svm_pull pulls[SVM_PULLS];
 	/**
 	 * @next_pull: number of elements written to @pulls so far; the next one gets the index
@@ -145,7 +148,7 @@ struct svm_range_list {
 	u8 default_granularity;
 	/** @gpus: state of each GPU, by index in kfd_process.pdds */
 	struct svm_gpu *gpus;
-	/** @n_gpus: length of @gpus */
+	/** @n_gpus: kfd_process.n_pdds; does not change after svm_range_list_init() */
 	unsigned int n_gpus;
 	/** @map_buf: scratch memory of svm_map_pages() */
 	struct svm_map_buf *map_buf;
@@ -268,10 +271,11 @@ void svm_unlock_write(struct svm_range_list *svms);
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
- * Create the range of @iv, and clear the no-retry entries that denied faults left in @iv. No range
- * may overlap @iv. The caller holds svm_lock_write(). Returns the range or ERR_PTR():
+ * Create the range of @iv. Clear the no-retry entries in @iv, which the driver wrote when it denied
+ * faults. No range may overlap @iv. The caller holds svm_lock_write(). Returns the range or
+ * ERR_PTR():
  *
- * - -ENOMEM
+ * - -ENOMEM if no memory is left
  * - -EINTR if a signal is pending and the mm has no MMU interval notifier yet
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,

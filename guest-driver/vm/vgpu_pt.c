@@ -11,8 +11,8 @@
  *	PDB0	entries point to PTBs (with VGPU_PTE_TF), or are leaves: PTEs for 2 MiB
  *	PTB	entries are PTEs, each for one page
  *
- * Each leaf keeps a PTB in the tree. The hardware reaches this PTB only after the leaf was split or
- * cleared.
+ * The driver keeps a PTB for each leaf. The hardware does not reach this PTB while the leaf is in
+ * the PDB0. To split or clear the leaf, the driver replaces the leaf with a pointer to the PTB.
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>

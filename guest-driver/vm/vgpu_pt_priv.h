@@ -16,7 +16,7 @@
  * struct vgpu_pt_table - a table: its memory, and the driver's copy of its structure
  */
 struct vgpu_pt_table {
-	/** @mem: memory of the table */
+	/** @mem: VRAM that holds the entries */
 	struct vgpu_pt_mem mem;
 	/** @level: VGPU_LEVEL_* */
 	unsigned int level;

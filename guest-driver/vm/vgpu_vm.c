@@ -295,8 +295,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
  * @spans: memory, for consecutive pages
  * @n: number of spans
  *
- * On return the device uses the new entries and no earlier ones. Later calls may change or clear
- * single pages.
+ * On return the device uses the new entries and no earlier ones. Later calls may change or
+ * clear any of these pages, and need not write the entries of the other pages again.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
@@ -310,8 +310,9 @@ void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 	vgpu_vm_begin_write(vm);
 	for (i = 0; i < n; i++) {
 		/*
-		 * No fragments in PTBs (0): SVM changes single pages later, and does not write the
-		 * other entries of their fragments again.
+		 * The last argument, 0, allows no fragments in PTBs. If a page of a fragment
+		 * changed, all entries of the fragment would have to be written again. SVM writes
+		 * only the entry of the changed page.
 		 */
 		changed |= vgpu_pt_write(&vs->pt, first, &spans[i], 0);
 		first += spans[i].npages;

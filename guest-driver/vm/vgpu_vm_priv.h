@@ -68,9 +68,10 @@ struct vgpu_vm_state {
 	/** @trim_work: worker that frees empty tables */
 	struct delayed_work trim_work;
 	/**
-	 * @bos: interval tree of the struct vgpu_vm_bo, by page. Changes need @alloc_lock, and
-	 * vgpu_vm.va_lock if @compute is false. A task that removes pages from @bos clears their
-	 * entries before it drops @alloc_lock, because svm/ may write these entries afterwards
+	 * @bos: interval tree of the mappings (struct vgpu_vm_bo), by page. Changes need
+	 * @alloc_lock, and vgpu_vm.va_lock if @compute is false. If a task removes pages from @bos,
+	 * the task clears the page table entries of these pages before it drops @alloc_lock,
+	 * because svm/ may write these entries afterwards
 	 */
 	struct rb_root_cached bos;
 	/** @moved_lock: protects @moved and @stale; innermost */
@@ -78,8 +79,8 @@ struct vgpu_vm_state {
 	/** @moved: list of the struct vgpu_vm_bo whose entries are to be written */
 	struct list_head moved;
 	/**
-	 * @stale: number of mappings in @moved with stale entries (vgpu_vm_bo.stale). The other
-	 * mappings in @moved have no entries. Incremented only with vgpu_vm.push_lock held
+	 * @stale: number of mappings in @moved that have stale entries (vgpu_vm_bo.stale).
+	 * Incremented only with vgpu_vm.push_lock held
 	 */
 	unsigned int stale;
 	/** @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock */
@@ -89,7 +90,7 @@ struct vgpu_vm_state {
 	 * address space
 	 */
 	struct vgpu_vm_job *job;
-	/** @job_fence: fence of the last job that was submitted from @job, or NULL */
+	/** @job_fence: fence of the last submission of packets from @job, or NULL */
 	struct dma_fence *job_fence;
 	/**
 	 * @by_sdma: true if the update in progress adds packets to @job (vgpu_vm_begin_write()),

@@ -219,9 +219,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Clear all stale entries, although some pages may stay mapped. No job or queue uses the
-	 * stale entries any more: see vgpu_vm_clear_mappings(). The pages that stay mapped get new
-	 * entries before the next job or queue runs.
+	 * Clear all entries, also of pages before @first or after @last. Those pages stay mapped,
+	 * and get new entries before the next job or queue runs. No job or queue uses the stale
+	 * entries now: see vgpu_vm_clear_mappings().
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);

@@ -104,7 +104,7 @@ void vgpu_vm_lock_cpu(struct vgpu_vm *vm)
 
 /*
  * Let SDMA write entries, or return false if the CPU must write them. SDMA writes the entries
- * later, but vgpu_pt.c updates its bitmaps of valid entries at once.
+ * later. So the CPU may access entries only after vm_job_submit_wait().
  */
 static bool vm_pt_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 			unsigned int index, unsigned int n, u64 value, u64 step)

@@ -226,9 +226,10 @@ static void look_for_leaks(const struct timespec *end)
 	if (access(LEAKS, W_OK))
 		return;
 	/*
-	 * This scan stores checksums when it ends. On the debug kernel the scan takes longer than
-	 * LEAK_LATE_MS, so objects that deferred work allocates get a checksum, too. After a faster
-	 * scan, leaks of such objects may be missed.
+	 * This scan ends by storing the checksums of unreferenced objects. On the debug kernel the
+	 * scan takes longer than LEAK_LATE_MS, so objects that deferred work allocates get a
+	 * checksum, too. A faster scan could end before such an object is allocated, and the second
+	 * scan would not report the object.
 	 */
 	put_text(LEAKS, "scan");
 	if (old.tv_nsec >= 1000000000) {
@@ -237,7 +238,10 @@ static void look_for_leaks(const struct timespec *end)
 	}
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &old, NULL) == EINTR)
 		;
-	/* Objects that were allocated until LEAK_LATE_MS after `end` are now LEAK_AGE_MS old. */
+	/*
+	 * Deferred work has allocated its last objects LEAK_LATE_MS after `end` or earlier. So all
+	 * these objects are now at least LEAK_AGE_MS old, and kmemleak can report them.
+	 */
 	put_text(LEAKS, "scan");
 	leaks = fopen(LEAKS, "r");
 	while (leaks && fgets(line, sizeof(line), leaks))

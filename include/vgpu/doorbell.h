@@ -19,7 +19,7 @@
  * end of the ring.
  */
 #define DOORBELL_SDMA(n)		(0x100 + 0x0a * (n))
-#define DOORBELL_SDMA_RANGE_DWORDS	20	/* dwords of an engine's doorbells */
+#define DOORBELL_SDMA_RANGE_DWORDS	20	/* 0x0a doorbells of 64 bits */
 #define DOORBELL_IH			0x178
 #define DOORBELL_NON_CP_FIRST		0x100
 #define DOORBELL_NON_CP_LAST		0x18f

@@ -9,10 +9,10 @@
 typedef struct VGPUTimer {
     QEMUTimer *timer;
     /*
-     * Used only with icount, where the clock stands still while a vCPU has a
-     * queued work item. timer_mod() queues such an item and signals the vCPU,
-     * which can miss a signal sent without the BQL. The bottom half signals
-     * again, with the BQL held.
+     * Used only with icount. There, timer_mod() queues a work item for a vCPU
+     * and signals the vCPU. The vCPU can miss a signal that is sent without the
+     * BQL. Then the item stays queued, and the clock stands still. So this
+     * bottom half signals again, with the BQL held.
      */
     QEMUBH *notify_bh;
 } VGPUTimer;

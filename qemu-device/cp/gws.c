@@ -70,9 +70,9 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Return true if any GWS state must be saved. A process with all 64 resources
- * may show only in hws.gws: its register in gws_vmid has the reset value (base
- * 0, size 64), and a later SET_RESOURCES may have cleared gws_mask.
+ * Return true if any GWS state must be saved. Test hws.gws, too: if a process
+ * has all 64 resources, the process's register in gws_vmid has the reset value
+ * (base 0, size 64), and a later SET_RESOURCES may have cleared gws_mask.
  */
 static bool gws_needed(void *opaque)
 {

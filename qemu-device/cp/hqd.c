@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: start and dequeue of the MECs' queues in hardware queue descriptors
- * (HQDs). A packet that a dequeue interrupts is executed again when the queue
- * starts. Only q->phase and the position in an indirect buffer are kept.
+ * (HQDs). A dequeue may interrupt a packet. The next start of the queue then
+ * executes the packet again: an AQL packet from q->phase on, any other packet
+ * from its start. A dequeue also saves the position in an indirect buffer.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"

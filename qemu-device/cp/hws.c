@@ -3,14 +3,15 @@
  * vgpu-kfd: the hardware scheduler, which executes a run list in slices. All
  * queues of a slice are mapped at the same time.
  *
- *                  queues unmapped          slice complete
+ *                  queues unmapped          queues mapped
  *   RUN_LIST ----> SAVE -----------> MAP -----------> RUN
  *                   ^                                  |
  *                   +----------------------------------+
  *                               end of slice
  *
- * A slice is complete
- * - when no packets are left for another slice
+ * In MAP, the scheduler executes packets of the run list, which map the queues
+ * of the slice. MAP ends
+ * - when the list ends, or leads back to the first packet of the slice
  * - when the next packet needs a VMID, HQD or other resource that is not free
  * - after more than HWS_MAX_CHAINS chained lists.
  */

@@ -125,8 +125,8 @@ typedef struct CpHws {
     /* Mask of the GWS resources that are allocated to each VMID's process. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * The scheduler runs as this queue of the worker, number CP_NUM_HQDS. The
-     * queue waits
+     * The worker runs the scheduler as one more queue, number CP_NUM_HQDS. (The
+     * lower numbers are HQDs.) The scheduler waits
      * - for the IOMMU's translation of an address
      * - for the end of the slice, if the slice has a time limit
      * - until an SDMA queue that the scheduler unmaps is not in use
@@ -255,8 +255,9 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 
 /*
  * Execute the MAP_QUEUES in @dw. @vmid is the queue's VMID for a packet in a
- * run list, and negative for a packet in a ring. A run list does not map the
- * same queue twice. Set *@full to whether no suitable HQD is free.
+ * run list, and negative for a packet in a ring. For a packet in a run list, do
+ * nothing if a run list has already mapped the queue. Set *@full to true if no
+ * suitable HQD is free, otherwise to false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);

@@ -206,9 +206,10 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L2_PDE2 |
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
         /*
-         * Wait for the VMIDs in the request, x->reg_val. The process may have
-         * got a new VMID since the request, which does not set the ACK bit of
-         * the new VMID. vgpu_hub_set_root() has invalidated the new VMID.
+         * Wait for the VMIDs in the request (x->reg_val), not for @vmids: since
+         * the request, the process may have got a new VMID. The request does
+         * not set the ACK bit of the new VMID. vgpu_hub_set_root() has already
+         * invalidated the new VMID.
          */
         default:
             vgpu_reg_engine_read(

@@ -35,8 +35,9 @@ void vgpu_cam_destroy(VGPUState *s);
  * @span: translation that ended in the fault
  * @quiet: true: push no interrupt entry
  *
- * The function sets fault status and fault address, and pushes an interrupt
- * entry unless VM_CONTEXT_CNTL has a clear interrupt bit for the fault's class.
+ * The function updates the hub's fault status. Then it pushes an interrupt
+ * entry, except if VM_CONTEXT_CNTL has an interrupt bit for the fault's class
+ * and this bit is 0.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -49,8 +50,10 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: in: hub, vmid, va, write, invs, and serial (0 at the first stall of
- *         the access, then the last value); out: reason of the wait, and serial
+ * @stall: on entry: hub, vmid, va and write as above, invs, and serial. In the
+ *         first call for an access, serial is 0. In later calls, serial is the
+ *         value that the last call returned. On return: serial, and the reason
+ *         of the wait (why, and cam or until)
  *
  * If ENABLE_RETRY_INTERRUPT is set, an interrupt entry is pushed
  * - with the CAM on: when the page gets a CAM slot, and at VGPUCamSlot.due

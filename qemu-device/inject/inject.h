@@ -2,28 +2,21 @@
 /*
  * vgpu-kfd: fault injection.
  *
- * An occasion is an event at which an injection may take effect, such as a page
- * walk that reads an entry.
+ * The effects of the kinds of injection are implemented in:
  *
- * Kinds of injection, and the code that implements their effects:
- *
- *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), called by
- *     gart-corrupt, gart-lost,             memory/page-walk.c
- *     gart-late
- *   inv-no-ack, inv-early-ack            memory/invalidate-inject.c
- *   vram-lost, vram-lost-at-reset        memory/vram.c
- *   vram-poison                          vgpu_inject_vram_poison(), called by
- *                                          queue/dma.c
- *   xgmi-down                            memory/xgmi.c
- *   fault-drop, -duplicate, -delay       ih/fault-inject.c
- *   fault-spurious                       ih/fault.c
- *   ih-overflow                          ih/ring.c
- *   sdma-hang, sdma-slow,                sdma/packet-inject.c
- *     sdma-wrong-byte
- *   doorbell-lost                        vgpu_inject_doorbell_lost(), called by
- *                                          sdma/regs.c, cp/regs.c,
- *                                          pci/doorbell.c
- *   surprise-removal                     pci/surprise-removal.c
+ * - pte-corrupt, pte-lost, pte-late, gart-corrupt, gart-lost, gart-late:
+ *   vgpu_inject_pte(), called by memory/page-walk.c
+ * - inv-no-ack, inv-early-ack: memory/invalidate-inject.c
+ * - vram-lost, vram-lost-at-reset: memory/vram.c
+ * - vram-poison: vgpu_inject_vram_poison(), called by queue/dma.c
+ * - xgmi-down: memory/xgmi.c
+ * - fault-drop, fault-duplicate, fault-delay: ih/fault-inject.c
+ * - fault-spurious: ih/fault.c
+ * - ih-overflow: ih/ring.c
+ * - sdma-hang, sdma-slow, sdma-wrong-byte: sdma/packet-inject.c
+ * - doorbell-lost: vgpu_inject_doorbell_lost(), called by sdma/regs.c,
+ *   cp/regs.c and pci/doorbell.c
+ * - surprise-removal: pci/surprise-removal.c
  */
 #ifndef HW_MISC_VGPU_KFD_INJECT_INJECT_H
 #define HW_MISC_VGPU_KFD_INJECT_INJECT_H
@@ -40,9 +33,10 @@
 #define VGPU_SITE_ANY   (-2)
 
 /*
- * A site: the VMID, queue and address of an occasion, which is an event at
- * which an injection may take effect. vgpu_inject_fires() compares the site
- * with filters. @hub, @vmid, @engine and @queue may be VGPU_SITE_NONE.
+ * An occasion is an event at which an injection may take effect. A site tells
+ * where an occasion arises: hub, VMID, queue and address. vgpu_inject_fires()
+ * compares the site with the filters of injections. @hub, @vmid, @engine and
+ * @queue may be VGPU_SITE_NONE.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
@@ -246,9 +240,9 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: number of bytes at the start that are not poisoned. If the number is
- * from 1 to @len - 1, an injection may poison the next byte: call again for
- * that byte.
+ * Return: 0 if the first byte is poisoned. Otherwise the number of bytes before
+ * the next byte that may be poisoned, at most @len. If the number is below
+ * @len, call again with a site for that byte.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);

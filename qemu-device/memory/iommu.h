@@ -27,9 +27,10 @@ typedef struct VGPUIotlb VGPUIotlb;
 typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
     /*
-     * Value of VGPUHub.invs[vmid] of @hub. A driver invalidates @vmid before it
-     * removes a page from the IOMMU. After that, an old request would cause an
-     * IOMMU fault, and an old reply could lead to the removed page.
+     * Value of VGPUHub.invs[vmid], for the hub and the VMID stored below. A
+     * driver invalidates the VMID before it removes a page from the IOMMU.
+     * After the removal, an old request would cause an IOMMU fault, and an old
+     * reply could lead to the removed page.
      */
     uint32_t invs;
     uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
@@ -78,23 +79,24 @@ struct VGPUIotlb {
      */
     VGPUIommuStamp stamp;
     /*
-     * A queue drops all replies at the end of a time slice, unless the time
-     * slice ends with a new request: the repeated access may need the replies.
+     * At the end of a time slice, a queue drops all replies, unless the queue
+     * waits for the reply to a new request. The queue then repeats the access
+     * that made the request, and may need the older replies for this access.
      */
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
 /**
- * vgpu_iommu_begin: record the counters of VGPUIommuStamp before an access
+ * vgpu_iommu_begin: take the stamp of an access, before the access
  * @s: device
- * @iotlb: IOTLB of the access
+ * @iotlb: IOTLB of the access; its member @began is set to the stamp
  * @hub: hub of the access, or VGPU_NUM_HUBS for an access by bus address
  * @vmid: VMID of the access
  *
  * Call this function before vgpu_client_begin(): see dma_begin() in
  * queue/dma.c.
  *
- * Context: the caller may access @iotlb: see VGPUIotlb.
+ * Context: a thread that may access @iotlb: see the list at VGPUIotlb.
  */
 void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
                       unsigned vmid);

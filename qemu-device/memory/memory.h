@@ -97,7 +97,8 @@ void vgpu_invalidate_inject_reset(VGPUState *s);
  * MC_VM_FB_LOCATION_TOP becomes the end of the hive's VRAM or, without a hive,
  * of the device's VRAM.
  *
- * Context: the caller holds BQL, s->lock and the workers of all clients.
+ * Context: BQL and s->lock held. The caller has stopped all workers with
+ * vgpu_worker_hold().
  */
 void vgpu_hub_reset(VGPUState *s);
 

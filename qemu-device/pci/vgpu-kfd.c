@@ -51,7 +51,6 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
     vgpu_vram_bar_reset(s);
 }
 
-/* The guest writes @val to the configuration space. */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)
 {

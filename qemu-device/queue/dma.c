@@ -33,9 +33,10 @@ static void dma_begin(VGPUView *v)
     v->client->iotlb = &v->iotlb;
     /*
      * Record the counters before vgpu_client_begin() drops invalidated
-     * translations. Otherwise an invalidation between the two calls would be
-     * counted although the access uses an old translation, and
-     * vgpu_iommu_is_current() would accept the request.
+     * translations. In the other order, an invalidation could come between the
+     * two calls. The counters would then include this invalidation, but the
+     * access could still use an old translation. The request to the IOMMU would
+     * then be stale, but vgpu_iommu_is_current() would return true.
      */
     vgpu_iommu_begin(v->client->s, &v->iotlb, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);

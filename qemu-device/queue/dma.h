@@ -50,9 +50,10 @@ typedef enum VGPUDmaResult {
  * @dst: GPU address of the destination
  * @src: GPU address of the source; the two ranges may overlap
  * @len: bytes
- * @done: set to the number of bytes copied, also if the access stalls
+ * @done: set to the number of bytes that are done. These include bytes with a
+ *        no-retry fault. Unless the access stalls, the number is @len.
  *
- * Return: see VGPUDmaResult. Unless the access stalls, all bytes are done.
+ * Return: see VGPUDmaResult.
  */
 VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);

@@ -285,13 +285,15 @@ VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
 
 /**
- * vgpu_exec_write_reg: stall until the main loop has written a register
+ * vgpu_exec_write_reg: stall, and request that the main loop write a register
  * @x: work of the queue
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
  *
- * When the queue continues, x->done is 1 higher if the register has been
- * written, and unchanged otherwise.
+ * When the queue continues, x->done is 1 higher if the main loop has written
+ * the register. If the queue was stopped before the write, the main loop drops
+ * the request. Then x->done is unchanged, and the packet must request the write
+ * again.
  *
  * Return: VGPU_STEP_STALL.
  */

@@ -422,9 +422,10 @@ static void worker_reg_bh(void *opaque)
                 val = x->reg_val;
                 number = x->mem.stall.number;
                 /*
-                 * Increase x->done before the write, while @x belongs to this
-                 * queue. The MQD of a compute queue does not contain x->done: a
-                 * queue that is unmapped during the write repeats the write.
+                 * Increase x->done before the write, because @x may belong to
+                 * another queue after the write. If a compute queue is unmapped
+                 * during the write, the increase is lost: the MQD does not
+                 * contain x->done. The queue then requests the write again.
                  */
                 x->done++;
                 w->writing = q;

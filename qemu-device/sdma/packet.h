@@ -92,9 +92,11 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Called after a step that returned @step and copied the payload's bytes from
- * offset @before up to exec->done. If an injection changes one of these bytes,
- * write the wrong byte. Return VGPU_STEP_STALL to repeat the step, else @step.
+ * Called after a step of a copy. @step is the result of the step. @before is
+ * exec->done before the step: the step has copied the bytes from offset @before
+ * up to exec->done. If an injection changes one of these bytes, write the wrong
+ * byte. If an access to the byte stalls, set exec->done to @before and return
+ * VGPU_STEP_STALL, so that the step is repeated. Otherwise return @step.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

@@ -22,8 +22,9 @@
  */
 #define RESUME_KIB          (LEAD_KIB / 2)
 /*
- * Maximum wait in ns: the host may not run another engine's thread for a while.
- * In host time, because the host schedules these threads.
+ * Maximum wait in ns of host time. While the host does not run the thread of
+ * another engine, that engine cannot catch up. Without a maximum, the engine
+ * that is ahead would wait as long.
  */
 #define WAIT_NS             (100 * SCALE_MS)
 

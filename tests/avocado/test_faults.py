@@ -2,8 +2,8 @@
 """Tests injected errors of the device: lost, duplicate, late and spurious page faults, and early
 acknowledgements of TLB invalidations.
 
-Catches: one of these faults kills a process or stalls a queue for good; the test program does not
-detect a stale translation.
+Catches: one of these page faults kills a process or stalls a queue for good; the test program does
+not detect a stale translation after an early acknowledgement.
 """
 
 import tempfile

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the pictures svm-life and one-fault of ./vgpu pictures on the text of a recording. Catches: a
-picture shows an event that the run did not have, an event at a wrong time, or an event of another process."""
+"""Tests the data of the pictures "svm-life" and "one-fault" (./vgpu pictures), computed from the recording
+below. Catches: a picture shows an event that the run did not have, an event at a wrong time, or an
+event of another process."""
 
 from avocado import Test
 

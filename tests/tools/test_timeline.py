@@ -35,8 +35,8 @@ qemu-system-x86_64: something else
 6@1000000001.500060:vgpu_cam_ack gpu1 cam=0 used=1 serial=1
 9@1000000001.600000:vgpu_fault gpu1 hub=1 vmid=3 va=0x9000 write=0 retry=0 serial=2 cam=0
 """
-# PASID 9 belongs to pid 70 during the faults, and to pid 90 afterwards. Time stamps are in ns; time stamp 0
-# is 1,000,000,000 s after 1970.
+# PASID 9 belongs to pid 70 during the faults, and to pid 90 afterwards. The times of the events in GUEST are
+# in ns. Time 0 in GUEST is the time 1000000000.000000 in DEVICE.
 GUEST = """\
 == before
 faults_retry 5
@@ -145,8 +145,9 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
         offset fits all events."""
         outcome, found = self.convert()
-        # `clock_ns` is the distance between the bounds of the offset. With the upper bound, the fastest
-        # fault (serial 2 of gpu0) takes 15 us to the driver; with the lower bound, 0 us.
+        # `clock_ns` is the upper bound minus the lower bound of the offset between the clocks. Of all faults,
+        # serial 2 of gpu0 reaches the driver fastest. The lower bound assumes that this fault takes 0 us to the
+        # driver. With the upper bound, the fault takes 15 us.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))

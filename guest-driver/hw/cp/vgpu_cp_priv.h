@@ -45,13 +45,13 @@ struct vgpu_cp {
 	struct vgpu_cp_ring hiq;
 	/** @control: coherent memory of the rings, the HIQ's MQD and @fence */
 	void *control;
-	/** @control_dma: bus address of @control */
+	/** @control_dma: bus address, to free @control; the CP uses @control_mc */
 	dma_addr_t control_dma;
 	/** @control_mc: MC address of @control */
 	u64 control_mc;
 	/** @fence: memory to which the CP writes the number of the last finished submission */
 	__le64 *fence;
-	/** @fence_mc: MC address of @fence */
+	/** @fence_mc: MC address of @fence, for QUERY_STATUS packets */
 	u64 fence_mc;
 	/** @fence_seq: number of the last submission */
 	u64 fence_seq;
@@ -60,7 +60,7 @@ struct vgpu_cp {
 	 * driver writes the next list to the other buffer
 	 */
 	__le32 *lists[2];
-	/** @list_dma: bus addresses of @lists */
+	/** @list_dma: bus addresses, to free @lists; the CP uses @list_mc */
 	dma_addr_t list_dma[2];
 	/** @list_mc: MC addresses of @lists */
 	u64 list_mc[2];

@@ -58,9 +58,9 @@ struct vgpu_cp_queue_regs {
  * struct vgpu_cp_saved - layout of a queue's context save area, in bytes
  */
 struct vgpu_cp_saved {
-	/** @stack_offset: start of the control stack */
+	/** @stack_offset: start of the used part of the control stack, which grows down */
 	u32 stack_offset;
-	/** @stack_bytes: length of the control stack */
+	/** @stack_bytes: length of the used part of the control stack */
 	u32 stack_bytes;
 	/**
 	 * @wave_offset: end, not start, of the saved waves. The saved waves start at the end of the

@@ -110,8 +110,11 @@ bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 
 /*
  * Signal the fences of jobs up to number @last. While the ring is frozen (the engine is being
- * recovered), only store the number. @restarts is the value of ring->restarts before @last was
- * read from memory, or NULL if the job has raised a TRAP, and so is done. Any context.
+ * recovered), only store @last in ring->finished. Any context.
+ *
+ * If @last is from a TRAP, job @last is done, and @restarts is NULL. If the caller has read @last
+ * from memory, @restarts points to the value of ring->restarts before this read. The function
+ * ignores @last if the ring was restarted since then.
  */
 static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restarts)
 {
@@ -121,6 +124,7 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restar
 	cookie = dma_fence_begin_signalling();
 	spin_lock_irqsave(&ring->fence_lock, flags);
 	/*
+	 * After a restart, ignore @last: vgpu_sdma_ring_poll() may have missed the fault of a job.
 	 * A recovery clears the fault before it restarts the ring. If the ring was restarted since
 	 * @last was read, job @last may be the faulted job, which runs again.
 	 */

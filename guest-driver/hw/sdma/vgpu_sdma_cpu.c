@@ -162,7 +162,10 @@ static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 			value = dw64(data);
 			data += 2;
 		}
-		/* Later packets of the job need the entries of a transfer window in gart.shadow. */
+		/*
+		 * If the entry belongs to a transfer window, also store it in gart.shadow: the CPU
+		 * translates the addresses of later packets through gart.shadow.
+		 */
 		vgpu_gart_note(vdev, to.io, value | flags);
 		writeq(value | flags, to.io);
 	}
@@ -200,11 +203,11 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 }
 
 /**
- * vgpu_sdma_cpu_can() - whether a job may be run again, by an engine or by the CPU
+ * vgpu_sdma_cpu_can() - whether the CPU can execute a job, and an engine may run the job twice
  * @dw: packets
  * @ndw: number of dwords
  *
- * Such a job may run twice, but not after a later job has started.
+ * The caller runs a job for the second time only if no later job has started.
  *
  * Context: any.
  *

@@ -145,7 +145,7 @@ static void fault_forget(struct vgpu_device *vdev)
 	if (kernels)
 		vgpu_sdma_suspect(vdev);	/* the interrupt entry was lost or is late */
 	else
-		/* The packet that faulted may fault again without an interrupt entry. */
+		/* Look again later: the packet may cause more faults, without interrupt entries. */
 		mod_delayed_work(system_wq, &hw->fault_work, 1);
 }
 
@@ -222,8 +222,9 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * For a fault of VMID 0, requests a recovery. For a user's fault, does steps 1 and 2 of
- * "DOC: the gate". The caller then runs vgpu_ih_service(), which does steps 3 and 4.
+ * For a fault of VMID 0, requests a recovery. For a user's fault, closes the gate and clears STATUS
+ * ("DOC: the gate"). The caller then runs vgpu_ih_service(), which handles interrupt entries and
+ * opens the gate.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */

@@ -94,9 +94,9 @@ struct vgpu_sdma_ring {
 	unsigned int engine;
 	/** @ring: packets, coherent memory */
 	__le32 *ring;
-	/** @ring_dma: bus address of @ring */
+	/** @ring_dma: bus address, to free @ring; the engine uses @ring_mc */
 	dma_addr_t ring_dma;
-	/** @ring_mc: MC address of @ring, for the engine */
+	/** @ring_mc: MC address of @ring */
 	u64 ring_mc;
 	/**
 	 * @fence_wb: memory to which the FENCE packet of each job writes the job's number. The last
@@ -187,9 +187,10 @@ enum vgpu_fault_state {
 	/** @VGPU_FAULT_USERS: only a user's fault has occurred, and is latched */
 	VGPU_FAULT_USERS,
 	/**
-	 * @VGPU_FAULT_UNKNOWN: a job of the kernel may have had a fault. Either faults of unknown
-	 * VMIDs have followed the latched user's fault, or a user's fault is being cleared and
-	 * interrupt entries are not handled yet
+	 * @VGPU_FAULT_UNKNOWN: a job of the kernel may have had a fault. In one case, a user's
+	 * fault is latched, and STATUS shows that more faults followed, but not their VMIDs. In the
+	 * other case, a user's fault is being cleared, and the interrupt ring may have an entry of
+	 * VMID 0 that is not handled yet
 	 */
 	VGPU_FAULT_UNKNOWN,
 	/** @VGPU_FAULT_KERNELS: a job of the kernel had a fault (VMID 0) */

@@ -122,7 +122,10 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 
 	/* The device is not reset until vgpu_io_end(), so its registers can be read. */
 	vgpu_io_begin(vdev);
-	/* Do not poll a frozen ring: its recovery polls it before a fault is cleared. */
+	/*
+	 * Do not poll a frozen ring: if its recovery has cleared a fault, the poll would count the
+	 * faulted job as done.
+	 */
 	if (!READ_ONCE(ring->frozen))
 		vgpu_sdma_ring_poll(ring);
 	status = vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
@@ -391,8 +394,9 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
 
 	/*
-	 * If the engine failed in a job that must not be run twice, end the job. After a fault of
-	 * VMID 0 any job may be run again, because the GART's table was wrong, not the job.
+	 * If the engine failed in this job (ring->suspect), and the job must not run twice, end the
+	 * job. A fault of VMID 0 does not set ring->suspect. After such a fault any job may run
+	 * again, because the GART's table was wrong, not the job.
 	 */
 	if (ring->suspect == fence->base.seqno &&
 	    !vgpu_sdma_cpu_can(ring->scratch, ndw)) {
@@ -447,8 +451,8 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	rerun = list_count_nodes(&ring->pending);
 	ring->seen_since = jiffies;
 	/*
-	 * If the ring was polled after the fault was cleared, the poll has counted the faulted job
-	 * as done. This job runs again, so set the number back.
+	 * If the ring was polled after the fault was cleared, ring->finished may be the number of
+	 * the faulted job. This job, the oldest, runs again. So set ring->finished back.
 	 */
 	fence = ring_oldest(ring);
 	if (fence)

@@ -32,7 +32,7 @@ static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
 struct sched_stub {
 	/** @sched: only the name is set */
 	struct drm_gpu_scheduler sched;
-	/** @name: name of the scheduler */
+	/** @name: name in @sched; a copy, because sched_names is freed with the module */
 	char name[8];
 };
 

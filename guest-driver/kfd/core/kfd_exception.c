@@ -89,7 +89,7 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	mutex_unlock(&p->queue_lock);
 	if (!died)
 		return;
-	/* If no debugger has subscribed to the exception, notify the process's runtime. */
+	/* A debugger that has subscribed to the exception may notify the runtime itself. */
 	if (!heard && kfd_runtime_enabled(p))
 		kfd_dbg_signal_runtime(p, id, mask, false);
 	/* Signal the process's HW_EXCEPTION events. */

@@ -47,9 +47,9 @@ struct kfd_criu_head {
 	u32 n_devices;
 	/** @n_bos: number of BOs */
 	u32 n_bos;
-	/** @n_queues: number of queues */
+	/** @n_queues: number of queues on all devices */
 	u32 n_queues;
-	/** @n_events: number of events */
+	/** @n_events: number of events of all types */
 	u32 n_events;
 	/** @n_ranges: number of SVM ranges */
 	u32 n_ranges;

@@ -102,10 +102,12 @@ void kfd_criu_commit_files(struct file **files,
  */
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
- * Create a queue of a checkpoint. If the queue exists after an error, the caller destroys the
- * queue. Returns 0, an error of kfd_queue_create(), or:
+ * Create a queue of a checkpoint. If global wave sync cannot be set, the new queue stays. So after
+ * an error, the caller destroys all queues of the process. Returns 0, an error of
+ * kfd_queue_create(), or:
  *
- * - -EINVAL: bad description of the queue
+ * - -EINVAL: bad description of the queue, or the device has no VM
+ * - -ETIME: global wave sync could not be set
  * - -ENOSPC: the queue id is taken
  * - -EBUSY: the doorbell, the hardware queue or global wave sync is taken
  */

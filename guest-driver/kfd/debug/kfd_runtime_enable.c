@@ -155,10 +155,10 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
  * Return:
  * * 0
  * * -EINVAL: unknown mode (amdkfd ignores unknown modes)
- * * -EBUSY: the runtime to enable is enabled already
+ * * -EBUSY: the call enables the runtime, but the runtime is enabled already
  * * -EEXIST: the runtime cannot be enabled, because the process has queues
  * * -EINTR: signal before the debugger's reply; a repeated call waits for the same reply
- * * -ENODEV: the process is detached
+ * * -ENODEV: the process was detached from KFD during the wait
  */
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 {

@@ -60,7 +60,10 @@ struct kfd_wait_entry {
 	 * event, so kfd_event.n_waits is the number of waiting calls
 	 */
 	struct list_head link;
-	/** @event: named event; NULL after this event was destroyed or the process detached */
+	/**
+	 * @event: the event that the entry waits for; NULL after the event was destroyed or the
+	 * process was detached from KFD
+	 */
 	struct kfd_event *event;
 };
 
@@ -75,7 +78,7 @@ struct kfd_wait {
 	wait_queue_head_t wq;
 	/** @all: true: the call waits for all events; false: the call waits for any of them */
 	bool all;
-	/** @broken: one of the events was destroyed, or the process was detached */
+	/** @broken: one of the events was destroyed, or the process was detached from KFD */
 	bool broken;
 	/** @n: number of entries */
 	u32 n;
@@ -143,9 +146,9 @@ void kfd_event_abandon(struct kfd_event *ev)
 }
 
 /*
- * Return the first entry for event @id in the call @e->wait: the entry in kfd_wait.named, or @e if
- * there is none. In the second case, record @e in kfd_wait.named, if the call has more entries.
- * Returns ERR_PTR(-ENOMEM) if memory is short.
+ * Return the first entry for event @id in the call @e->wait: an earlier entry, or @e. If a call has
+ * several entries, kfd_wait.named records the first entry for each event. Returns ERR_PTR(-ENOMEM)
+ * if memory is short.
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
@@ -363,9 +366,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * If an event was destroyed, return -EIO. Exception, as in amdkfd: the call waits for any
-	 * event, and a signalled event is before the destroyed event in the array. Then the loop
-	 * below copies the signalled event's data and returns -EINVAL.
+	 * If an event was destroyed, return -EIO. There is one exception, as in amdkfd: the call
+	 * waits for any event, and wait_any_set() finds a signalled event before the first
+	 * destroyed event in the array. In this case the loop below copies the signalled event's
+	 * data, then returns -EINVAL at the destroyed event.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;

@@ -44,7 +44,7 @@ struct kfd_event {
 };
 
 /**
- * struct kfd_events - the events of a process
+ * struct kfd_events - HSA events and signal page of a process (kfd_process.events)
  */
 struct kfd_events {
 	/**

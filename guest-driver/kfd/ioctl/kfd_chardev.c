@@ -105,7 +105,10 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * struct kfd_ioctl_desc - an ioctl; in an unused element of kfd_ioctls, all members are 0
  */
 struct kfd_ioctl_desc {
-	/** @cmd: command, with the direction and size in this kernel's headers */
+	/**
+	 * @cmd: AMDKFD_IOC_*, including the direction and this kernel's size of the argument. User
+	 * space may pass another size
+	 */
 	unsigned int cmd;
 	/** @fn: handler, or NULL if the ioctl is not implemented */
 	kfd_ioctl_fn fn;

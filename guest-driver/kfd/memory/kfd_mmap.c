@@ -55,7 +55,8 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
 
 /**
  * kfd_doorbell_zap() - unmap a GPU's doorbells in all processes
- * @pdd: state on the GPU of a process that is torn down; the caller calls kfd_doorbell_free() next
+ * @pdd: state of a process on the GPU. The process is being torn down, and the caller calls
+ *       kfd_doorbell_free() next
  *
  * The other processes map their doorbells again on their next page fault.
  *

@@ -78,7 +78,10 @@ static int kfd_cp_get_save_area(struct kfd_queue *q,
 	    props->save_bytes < kfd_cp_save_bytes())
 		return -EINVAL;
 	q->save = kfd_queue_get_buffer(q->pdd, props->save_va, bytes);
-	/* The area of a checkpoint's queue may be missing until the CRIU operation RESUME. */
+	/*
+	 * If the queue is restored from a checkpoint (@props->saved), its context save area may be
+	 * missing until the CRIU operation RESUME.
+	 */
 	if (q->save || props->saved)
 		return 0;
 	/*

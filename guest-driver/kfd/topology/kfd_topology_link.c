@@ -15,7 +15,7 @@
 #include "vm/vgpu_vm_bo.h"
 #include "kfd_topology_priv.h"
 
-/* Weights of links: amdkfd's distances. */
+/* Weights of links, as in amdkfd. */
 #define KFD_PCIE_WEIGHT		20
 #define KFD_XGMI_WEIGHT		15	/* weight of a link of one hop */
 

@@ -78,9 +78,9 @@ static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 	int ret;
 
 	/*
-	 * svm_bo_vacate() must not wait for a lock that its caller may hold. This call takes no
-	 * mmap_lock, and takes page locks only by trylock. The MMU notifiers take none of these
-	 * locks.
+	 * svm_bo_vacate() must not wait for locks that its caller may hold (listed there). This
+	 * call takes no mmap_lock, and takes page locks only by trylock. The MMU notifiers that
+	 * this call triggers take none of the listed locks.
 	 */
 	migrate_device_range(m->src, PHYS_PFN(pgmap->range.start + sb->offset),
 			     sb->npages);
@@ -109,9 +109,11 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 }
 
 /*
- * The caller holds the reservation of @bo. Do not wait here for these locks, because the caller may
- * hold them (of any process): other reservations, page locks, mmap_lock, svms->lock,
- * vgpu_vm_state.alloc_lock, kfd_process.mutex.
+ * The caller holds the reservation of @bo. Do not wait here for other locks that the caller may
+ * hold:
+ *
+ * - reservations of other BOs, and page locks
+ * - of any process: mmap_lock, svms->lock, vgpu_vm_state.alloc_lock, kfd_process.mutex
  */
 bool svm_bo_vacate(struct vgpu_bo *bo)
 {
@@ -172,8 +174,9 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * Return true if no page is in use, or one page can move. One page is enough: while svm_bo_vacate()
- * migrates this page, the other pages are likely to lose their locks and extra references.
+ * Return true if all pages are free, or if at least one page can move. One page is enough: while
+ * svm_bo_vacate() migrates this page, the other pages are likely to lose their locks and extra
+ * references.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {

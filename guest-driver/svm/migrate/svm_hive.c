@@ -28,7 +28,7 @@ struct svm_hive {
 	u64 id;
 	/** @segment: size of each GPU's part of the hive's address space, in bytes */
 	u64 segment;
-	/** @members: number of pagemaps with this owner */
+	/** @members: number of GPUs that use this struct as dev_pagemap.owner */
 	unsigned int members;
 };
 
@@ -98,9 +98,10 @@ void svm_peer_leave(int token)
 }
 
 /*
- * All pages in the GPU's VRAM are free, so the MMU notifiers of their ranges have new sequence
- * numbers. A task that calls svm_peer_enter() from now on finds the new number, and accesses no
- * page. So wait only for earlier tasks.
+ * The caller has waited until all pages in the VRAM of the removed GPU were free. Before a page was
+ * freed, it was unmapped, which changed the sequence number of its range's MMU notifier. A task
+ * that calls svm_peer_enter() from now on finds the change, and does not access the page. So wait
+ * only for earlier tasks.
  */
 void svm_peer_wait(void)
 {

@@ -341,9 +341,9 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 }
 
 /*
- * CPU faults of several threads on one page in VRAM: each fault has a reference to the page, and an
- * extra reference keeps the page from migrating. So the first thread migrates the page. The later
- * threads drop their references and wait.
+ * Several threads may fault on one page in VRAM at the same time. Each fault has a reference to the
+ * page, and the page cannot migrate while it has more than one such reference. So the later threads
+ * drop their references and wait, while the first thread migrates the page.
  */
 
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
@@ -406,15 +406,19 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
 {
 	/*
-	 * Do not wait for the page's lock instead, nor return VM_FAULT_RETRY: in these ways the
-	 * thread keeps the page reference during the wait, and the page cannot move.
+	 * This thread has no page reference during this wait, so the page can move. A wait for the
+	 * page's lock would need a reference. After VM_FAULT_RETRY, the thread would fault again at
+	 * once, with a new reference.
 	 */
 	int ret = wait_for_completion_killable(&waiter->done);
 
 	if (!ret)
 		return 0;
 	spin_lock(&sb->touch_lock);
-	/* Take the page reference here, unless svm_touch_end() has taken it. */
+	/*
+	 * The kernel drops a page reference of this fault after svm_migrate_to_ram(). So take a
+	 * reference, unless svm_touch_end() has already taken one for this fault.
+	 */
 	if (!list_empty(&waiter->link))
 		svm_touch_return(page, waiter);
 	spin_unlock(&sb->touch_lock);

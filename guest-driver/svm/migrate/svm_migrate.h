@@ -27,8 +27,8 @@ struct svm_view {
 	/** @node: the GPU that is to access the pages */
 	struct kfd_node *node;
 	/**
-	 * @home: the GPU of the last page in VRAM that svm_page_place() was called for; NULL before
-	 * the first such page
+	 * @home: GPU that has the page of the most recent svm_page_place() call, not counting calls
+	 * for pages in system memory; NULL before the first such call
 	 */
 	struct kfd_node *home;
 	/** @place: location of the pages of @home, as seen by @node */

@@ -208,14 +208,15 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
  * Returns:
  *
  * - true: the caller migrates @page, then calls svm_touch_end() with @touch
- * - false: another fault is migrating @page. The caller waits for @waiter->done, and has no
- *   reference until then
+ * - false: another fault is migrating @page. svm_touch_begin() has dropped the caller's reference.
+ *   The caller waits for @waiter->done, and then has a reference again
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
  * End a fault for which svm_touch_begin() returned true. For each later fault that waits for this
- * one, take a page reference again and wake the fault.
+ * one, take a page reference, in place of the one that svm_touch_begin() dropped. Then wake the
+ * later fault.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*

@@ -174,7 +174,7 @@ static void svm_evict_failed(struct kfd_node *node, long left)
  * @all: true: repeat until no page is in VRAM, or no page was freed for SVM_EVICT_PATIENCE. The
  *       caller prevents new pages in VRAM
  *
- * Context: sleeps. Takes locks of svm/ only in MMU notifiers.
+ * Context: sleeps. Takes locks of svm/ only in the MMU notifiers that the migration calls.
  *
  * Return: 0; -EBUSY if @all is true and pages are left in VRAM. These pages stay valid.
  */

@@ -210,7 +210,7 @@ static void cp_state(struct kunit *test)
  * struct cp_hung - a CP that hangs until @late calls vgpu_cp_give_up()
  */
 struct cp_hung {
-	/** @vdev: device of the CP */
+	/** @vdev: argument of vgpu_cp_give_up() */
 	struct vgpu_device *vdev;
 	/** @over: the hang is over; vgpu_cp_run() must not return before */
 	bool over;

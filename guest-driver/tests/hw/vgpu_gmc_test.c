@@ -198,8 +198,8 @@ struct gmc_recovery {
 	/** @mmio: registers of @vdev */
 	u32 *mmio;
 	/**
-	 * @vmids: mask of VMIDs; the thread ends the recovery when both hubs have been requested to
-	 * invalidate all these VMIDs
+	 * @vmids: mask of VMIDs. gmc_recovery_thread() ends the recovery after the driver has asked
+	 * both hubs to invalidate all these VMIDs
 	 */
 	u32 vmids;
 	/** @requested: number of requests for a recovery */

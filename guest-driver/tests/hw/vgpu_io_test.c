@@ -23,8 +23,11 @@
 struct io_thread {
 	/** @vdev: device */
 	struct vgpu_device *vdev;
-	/** @inside: set by the thread when its access (io_linger(), vgpu_clock_read()) begins */
-	/** @gone: set by the test: io_linger() returns at once, io_reader() begins its access */
+	/** @inside: set by the thread when its access begins */
+	/**
+	 * @gone: signal of the test to the thread. io_linger() then ends its access early.
+	 * io_reader() waits for the signal before its access (vgpu_clock_read())
+	 */
 	/** @left: set by the thread when its access ends */
 	bool inside, gone, left;
 	/** @ended: completed when the thread ends */

@@ -187,9 +187,9 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * While a user's fault is latched, VMID 0 faults. Only an interrupt entry reports this second
- * fault. The entry arrives while the driver handles the user's fault. Catches: the driver then
- * opens the gate (VGPU_GATE_REG), so that jobs of the kernel end.
+ * A user's fault is latched, so only an interrupt entry can report a fault of VMID 0. This entry
+ * arrives while the driver handles the user's fault. Catches: the driver then opens the gate
+ * (VGPU_GATE_REG). (An open gate would let the faulted job of the kernel end as done.)
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -205,8 +205,8 @@ static void fault_behind_user(struct kunit *test)
 
 /*
  * A fault of VMID 0 is latched, but its interrupt entry is lost. Then the entry of a user's fault
- * arrives. Catches: the driver clears the latched fault, or opens the gate (VGPU_GATE_REG), so
- * that jobs of the kernel end.
+ * arrives. Catches: the driver clears the latched fault; the driver opens the gate (VGPU_GATE_REG).
+ * (Both are left to the recovery. Otherwise the faulted job of the kernel could end as done.)
  */
 static void fault_before_user(struct kunit *test)
 {

@@ -372,8 +372,9 @@ static int ring_down_too(void *arg)
 }
 
 /*
- * vgpu_sdma_fence.failed of the job: called just before the job is ended. The first call starts the
- * other thread and waits up to 200 ms. A second call is the bug: both threads end the job.
+ * Callback vgpu_sdma_fence.failed of the job. A thread calls ring_job_ends() just before ending the
+ * job. The first call starts the thread e->other, then waits up to 200 ms for a second call. A
+ * second call is a bug, because both threads would end the job.
  */
 static void ring_job_ends(void *arg, int error)
 {
@@ -454,8 +455,8 @@ static void ring_down_twice(struct kunit *test)
 }
 
 /*
- * Replaces vgpu_sdma_fault_state(). Restarts the ring, as a recovery does that ends while
- * vgpu_sdma_ring_poll() runs, and finds no fault, because the recovery has cleared the fault.
+ * Replaces vgpu_sdma_fault_state(), which vgpu_sdma_ring_poll() calls. Acts as if a recovery ended
+ * during the poll: restarts the ring, and returns that there is no fault.
  */
 static enum vgpu_fault_state ring_recovers(struct vgpu_device *vdev)
 {
@@ -464,9 +465,10 @@ static enum vgpu_fault_state ring_recovers(struct vgpu_device *vdev)
 }
 
 /*
- * The first job has written its number and has a fault of VMID 0. A poll reads this number, then
- * the recovery clears the fault and restarts the ring. Catches: the job's fence signals, although
- * the engine runs the job again.
+ * The first job has written its sequence number to memory, but has had a fault of VMID 0. A poll
+ * reads the number from memory. Before the poll uses the number, the recovery clears the fault and
+ * restarts the ring. Catches: the poll signals the job's fence, although the engine runs the job
+ * again.
  */
 static void ring_restarts_in_poll(struct kunit *test)
 {

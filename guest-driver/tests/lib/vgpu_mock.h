@@ -26,11 +26,14 @@ struct vgpu_mock {
 	struct vgpu_hw_state hw;
 	/** @mman: vgpu_device.mman */
 	struct vgpu_mman mman;
-	/** @vmm: vgpu_device.vmm */
+	/** @vmm: vgpu_device.vmm; @vmm.lock is not initialised */
 	struct vgpu_vm_manager vmm;
 	/** @sched: vgpu_device.sched */
 	struct vgpu_sched sched;
-	/** @bo: BO; vgpu_mock_alloc() sets the BO's size and alignment */
+	/**
+	 * @bo: BO for which vgpu_mock_alloc() allocates memory. Each call sets the BO's size and
+	 * alignment. @bo.base is the BO's struct vgpu_bo
+	 */
 	struct vgpu_bo_state bo;
 	/** @rnd: state of the random numbers, see vgpu_test_rnd() */
 	struct rnd_state rnd;

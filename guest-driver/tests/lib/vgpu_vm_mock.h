@@ -51,7 +51,7 @@ struct vm_mock {
 	u8 owner[VM_MOCK_WINDOW];
 	/** @at: for each page of the window, number of the page in the mapped BO */
 	u16 at[VM_MOCK_WINDOW];
-	/** @rnd: state of the random numbers */
+	/** @rnd: seeded by vgpu_test_rnd() */
 	struct rnd_state rnd;
 };
 

@@ -126,8 +126,9 @@ static int vacate_move(struct vacate_mock *m)
 }
 
 /*
- * Call eviction_valuable() and evict_flags(), by which TTM asks whether and to which place a BO may
- * be evicted. Catches: one of these calls moves pages. (TTM may still evict another BO instead.)
+ * TTM asks by eviction_valuable() whether a BO may be evicted, and by evict_flags() to which place.
+ * Catches: one of these calls moves pages. (The calls only ask: TTM may then evict another BO,
+ * not this one.)
  */
 static void vacate_query(struct kunit *test)
 {

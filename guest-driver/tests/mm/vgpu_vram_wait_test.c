@@ -128,7 +128,10 @@ static void keep_ends(struct kunit *test)
 {
 	struct keep_mock *m = keep_new(test);
 
-	/* evict_ok() returns false once. Then evict_in() returns 0, and evict_ok() true. */
+	/*
+	 * The first call of evict_ok() returns false (m->refusals). evict_in() then returns 0, so
+	 * vgpu_vram_mgr_wait_kept() calls evict_ok() again. This second call returns true.
+	 */
 	m->evict_ok = true;
 	m->refusals = 1;
 	keep_expect(test, m, 1);

@@ -35,7 +35,7 @@
 struct create_mock {
 	/** @mock: device */
 	struct vgpu_mock *mock;
-	/** @node: KFD node of the device */
+	/** @node: vgpu_device.kfd of @mock */
 	struct kfd_node node;
 	/** @p: process that allocates */
 	struct kfd_process p;
@@ -69,13 +69,16 @@ struct create_mock {
 	struct completion held;
 	/** @drop: completed to make @holder drop the reservations */
 	struct completion drop;
-	/** @holding: a try has started and is not over; used only by the test's thread */
+	/**
+	 * @holding: @holder was told to take the reservations, and not yet told to drop them. Used
+	 * only by the test's thread
+	 */
 	bool holding;
 	/** @stop: makes @holder exit at the next @hold */
 	bool stop;
 	/** @moved: BOs in the order of their moves */
 	struct vgpu_bo *moved[CREATE_BOS];
-	/** @n_moved: number of @moved */
+	/** @n_moved: number of moves recorded in @moved; moves of @stuck are not recorded */
 	unsigned int n_moved;
 	/** @stuck: BO whose moves fail with -EIO, or NULL */
 	struct vgpu_bo *stuck;
@@ -148,8 +151,8 @@ static int create_holder(void *arg)
 
 /*
  * Replaces alloc() of the VRAM manager. TTM may call create_alloc() more than once in a try to
- * create a BO. The first call of a try counts the try, wakes the thread m->holder, and waits until
- * this thread has reserved all m->bo.
+ * create a BO. If the thread m->holder exists, the first call in a try counts the try, wakes
+ * m->holder, and waits until m->holder has reserved all m->bo.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,

@@ -298,7 +298,6 @@ static void policy_fault(struct kunit *test)
 		gpu = attr_gpu(m);
 		ret = svm_policy_fault(&m->range, gpu, 0, (struct svm_interval){
 				       0, 511 }, &loc);
-		/* A fault of a GPU without access is denied. */
 		KUNIT_ASSERT_EQ(test, ret, access[gpu] ? 0 : -EACCES);
 		if (ret)
 			continue;
@@ -310,7 +309,10 @@ static void policy_fault(struct kunit *test)
 			if (preferred == GPU_ID(home) &&
 			    (home == gpu || m->linked[gpu][home]))
 				want = preferred;
-		/* If memory stays mapped, each GPU with access must reach the new location. */
+		/*
+		 * If the range must stay mapped (attr_stays()), memory may move only to a location
+		 * that all GPUs with access can reach.
+		 */
 		if (want != UNDEFINED && attr_stays(m) &&
 		    !attr_all_reach(m, access, want))
 			want = UNDEFINED;
@@ -372,9 +374,10 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
 	/*
-	 * GPU 1 has ACCESS_IN_PLACE, so its faults request no migration ('.'). In the second row,
-	 * GPU 1 cannot reach VRAM of GPU 0. So the second fault of GPU 1 takes the memory away, and
-	 * GPU 0 must not move the memory back.
+	 * GPU 1 has ACCESS_IN_PLACE, so the policy requests no migration for faults of GPU 1 ('.').
+	 * In the second row, GPU 1 cannot reach VRAM of GPU 0. So at the third fault, the driver
+	 * moves the memory to system memory to map the memory for GPU 1. The fourth fault, by
+	 * GPU 0, must not move the memory back.
 	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
@@ -439,8 +442,8 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Record a pull, a migration to VRAM of GPU @gpu, by svm_policy_pulled(). Return true if the pull
- * counts as recent (svm_pull.until) for at least one second.
+ * Call svm_policy_pulled() to record a pull: a fault has migrated @win to VRAM of GPU @gpu. Return
+ * true if the pull then counts as recent (svm_pull.until) for at least one second.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -453,8 +456,8 @@ static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 	svm_policy_pulled(&m->svms, gpu, win);
 	recent = pull->until >= before + NSEC_PER_SEC;
 	/*
-	 * Let the pull count as recent until a 'T' in policy_case.faults, because the guest may be
-	 * stopped for longer than a second between two faults.
+	 * Do not let the pull expire by real time, because the guest may be stopped for longer than
+	 * a second between two faults. policy_faults() ends the pull at a 'T' (a long time passes).
 	 */
 	pull->until = U64_MAX;
 	return recent;

@@ -17,8 +17,8 @@
 #define CLAIM_BYTES(pages)	((u64)(pages) << PAGE_SHIFT)
 
 /*
- * A process with one range, and an address space for BOs on one GPU. The process has no mm, so
- * svm_claim() would crash if svm_claim() took mmap_lock, which is not needed here.
+ * A process with one range, and an address space for BOs on one GPU. The process needs no mm:
+ * svm_claim() takes mmap_lock only if munmaps are pending, and no munmap is pending here.
  */
 struct claim_mock {
 	struct kfd_process p;

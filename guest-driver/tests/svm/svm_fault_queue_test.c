@@ -48,7 +48,7 @@ struct fault_mock {
 	struct fault_process stalled, other;
 	/** @node: GPU */
 	struct kfd_node node;
-	/** @sn: SVM state of @node */
+	/** @sn: @node.svm, with the queued faults and the owners of the CAM slots */
 	struct svm_node sn;
 	/** @vm: mock of the device and of the address space that @stalled uses */
 	struct vm_mock *vm;
@@ -271,8 +271,8 @@ static void fault_bounded(struct kunit *test)
 
 /*
  * While a fault waits for the stalled worker, a fault of another process gets the same CAM slot, as
- * after a reset. Catches: the slot is acknowledged for both faults. Correct is only for the new
- * fault.
+ * after a reset. Catches: the driver acknowledges the slot for both faults. (The driver must
+ * acknowledge the slot only for the new fault.)
  */
 static void fault_slot_reused(struct kunit *test)
 {
@@ -322,7 +322,10 @@ static void fault_cam_full(struct kunit *test)
 	fault_put(m, m->other.p.pasid, true, 3, 100);
 	fault_expect_ack(test, m, VGPU_RETRY_CAM_SLOTS + 1, 3);
 	fault_mock_end(test, m);
-	/* After the stalled worker has continued, the eviction is undone (pdd->evicted was 2). */
+	/*
+	 * The stalled worker has undone the eviction by cam_work (2 to 1). The count does not reach
+	 * 0, because fault_process_init() sets the count to 1.
+	 */
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 1);
 	/* No slot was acknowledged twice for one fault. */
 	KUNIT_EXPECT_EQ(test, fault_acks(m), VGPU_RETRY_CAM_SLOTS + 1);

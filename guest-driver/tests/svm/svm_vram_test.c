@@ -297,7 +297,8 @@ static void touch_lends(struct kunit *test)
 
 /*
  * Two threads have dropped their page references, and wait until another fault has moved the page.
- * When killed, the first thread must take a reference again at once.
+ * Then the first thread is killed. Check that this thread returns before the end of the move, and
+ * takes a page reference before the return, because do_swap_page() drops one.
  */
 static void touch_killed(struct kunit *test)
 {

@@ -21,7 +21,7 @@
  * struct pt_mock - page tables in a part of VRAM, and their expected contents
  */
 struct pt_mock {
-	/** @pt: page-table tree */
+	/** @pt: tree under test; to_pt_mock() finds the mock by the address of @pt */
 	struct vgpu_pt pt;
 	/** @mem: memory of the tables */
 	__le64 (*mem)[VGPU_PT_ENTRIES];
@@ -395,9 +395,10 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * For each shift, map a leaf, then map other memory at all pages of the leaf except the first and
- * the last. Catches: this split of the leaf makes more than VGPU_PT_STEP_WRITES writes; a fragment
- * is not aligned.
+ * Map a leaf, then map other memory at all pages of the leaf except the first and the last. For
+ * each shift, the address of the other memory allows fragments of at most 2^shift pages. Catches:
+ * the split of the leaf makes more than VGPU_PT_STEP_WRITES writes in one step; a fragment is not
+ * aligned.
  */
 static void pt_misaligned(struct kunit *test)
 {
@@ -410,8 +411,9 @@ static void pt_misaligned(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), 0);
 	for (shift = 0; shift <= VGPU_PT_SHIFT; shift++) {
 		/*
-		 * The addresses of page 1 and of its memory differ by 2^shift pages (modulo 8 MiB).
-		 * A fragment is aligned at both addresses, so a fragment has at most 2^shift pages.
+		 * The addresses of page 1 and of its memory differ by 8 MiB plus 2^shift pages.
+		 * 8 MiB is a multiple of each fragment size. A fragment is aligned at both
+		 * addresses, so a fragment has at most 2^shift pages.
 		 */
 		u64 memory = SZ_8M + ((1 + BIT_ULL(shift)) << VGPU_PAGE_SHIFT);
 

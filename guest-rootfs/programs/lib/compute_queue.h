@@ -17,11 +17,10 @@
 struct vg_cq {
 	/** @vg: the open KFD that owns the queue */
 	struct vg *vg;
-	/** @gpu: GPU of the queue */
 	struct vg_gpu *gpu;
 	/** @ring: GTT BO; its size is a power of two */
 	/** @ptrs: GTT BO of one page: rptr, wptr and the fence value, at offsets VG_QUEUE_* */
-	/** @eop: end-of-pipe buffer */
+	/** @eop: VRAM BO, used as end-of-pipe buffer */
 	/** @save: context save area; queues may share one, because the device saves no waves */
 	struct vg_bo ring, ptrs, eop, *save;
 	/** @aql: true if the queue takes AQL packets, false if it takes PM4 packets */

@@ -43,9 +43,10 @@ static __thread struct {
 	 */
 	uint64_t path;
 	/*
-	 * find_path() ends at the first of these frames. They differ only in a process that the
-	 * case has forked: there @base is the frame of fork()'s caller, and @root is inherited.
-	 * After this caller has returned, find_path() ends at @root.
+	 * find_path() ends at the frame @root or @base, whichever comes first. Both are the frame
+	 * from which the case or thread was started, except in a process that the case has forked.
+	 * There, @root is the same frame as in the parent, and @base is the frame of the function
+	 * that called fork(). When this function has returned, find_path() ends at @root.
 	 */
 	void **root, **base;
 } me;
@@ -185,9 +186,10 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call: the return addresses from @frame, the frame of the call's wrapper, up
- * to me.base or me.root. Store the outermost ones, at most DELAY_FRAMES, in @pc, inner addresses
- * first. Return the number of stored addresses.
+ * Find the path to a call: the return addresses in the frames from @frame, the frame of the call's
+ * wrapper, outwards. The frame me.base or me.root ends the path, and is not part of the path. Store
+ * the path in @pc, inner addresses first. If the path has more than DELAY_FRAMES addresses, store
+ * only the outermost ones. Return the number of stored addresses.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {

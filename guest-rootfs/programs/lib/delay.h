@@ -19,9 +19,9 @@
  */
 struct delay_point {
 	/**
-	 * @id: hash of the call and its path; in a forked process or a thread, also of the point
-	 * at which the process or thread was created. The same in each run of one build. 0 if this
-	 * entry of the table is free
+	 * @id: hash of @what and @pc; in a forked process or a thread, also of the point at which
+	 * the process or thread was created. The same in each run of one build. 0 if this entry of
+	 * the table is free
 	 */
 	uint64_t id;
 	/** @what: name of the wrapped call */
@@ -29,8 +29,8 @@ struct delay_point {
 	/** @hits: how often the point was reached, if it is the selected point; otherwise 0 */
 	uint32_t hits;
 	/**
-	 * @pc: return addresses of the path, from that of the call's wrapper outwards. Of a longer
-	 * path, only the outermost DELAY_FRAMES addresses count. Unused elements are 0
+	 * @pc: return addresses that led to the call, the innermost first. If there are more than
+	 * DELAY_FRAMES, only the outermost ones are kept. Unused elements are 0
 	 */
 	uintptr_t pc[DELAY_FRAMES];
 };
@@ -57,8 +57,8 @@ const char *delay_point_mode(void);
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function. In this process, the outermost address of a path is the return address
- * of the case's function.
+ * calls the case's function. In this process, the return addresses that lead to a point
+ * (delay_point.pc) end with the return address of the case's function.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

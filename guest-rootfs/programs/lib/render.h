@@ -100,7 +100,6 @@ struct vr_cs {
 	uint32_t n_handles, bo_list;
 	/** @chunk: further chunks, added by vr_cs_chunk() */
 	struct drm_amdgpu_cs_chunk chunk[VR_MAX_CHUNKS];
-	/** @n_chunks: number of chunks in @chunk */
 	unsigned int n_chunks;
 };
 /* Add a chunk of @bytes bytes at @data. @data must stay valid until the submission. */

@@ -17,7 +17,6 @@
 struct vg_queue {
 	/** @vg: the open KFD that owns the queue */
 	struct vg *vg;
-	/** @gpu: GPU of the queue */
 	struct vg_gpu *gpu;
 	/** @ring: GTT BO; its size is a power of two */
 	/** @ptrs: GTT BO of one page: rptr, wptr, fence value, timestamps, at offsets VG_QUEUE_* */

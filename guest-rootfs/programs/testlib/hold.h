@@ -29,11 +29,10 @@ struct hold {
 	 * when the job starts.
 	 */
 	struct vr_bo flag;
-	/** @jobs: number of jobs */
+	/** @jobs: number of jobs submitted so far */
 	unsigned int jobs;
 	/** @handles: GEM handles of the BOs that each job uses */
 	uint32_t handles[3];
-	/** @n_handles: number of @handles */
 	unsigned int n_handles;
 };
 

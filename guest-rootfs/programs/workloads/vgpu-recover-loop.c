@@ -408,8 +408,8 @@ static int child_end(struct child *c)
 }
 
 /*
- * Command "lost", see lose_vram(). The loss of VRAM also stops the queue of copy_all(), so the host
- * sends "lost" and "moves" after all other commands.
+ * Command "lost", see lose_vram(). The host sends "lost" and "moves" after all other commands,
+ * because both lose VRAM. The loss also stops the queue of copy_all(), which other commands need.
  */
 static void do_lost(void)
 {

@@ -145,9 +145,9 @@ static int cut_file(void *arg, uint64_t round)
 	vg_pattern_fill(l->file, SIZE, round, 0);
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
 	/*
-	 * After a truncation, the driver only acknowledges the first fault that it cannot repair,
-	 * and denies later ones (docs/faults.md). The injected fault must be the first, so no fault
-	 * of copy_by_all() may be pending.
+	 * After a truncation, the driver acknowledges the first fault that it cannot repair, and
+	 * denies only the later ones (docs/faults.md). The injected fault must be the first, so no
+	 * fault of copy_by_all() may be pending.
 	 */
 	if (!ret)
 		ret = await_acks(l);
@@ -221,7 +221,10 @@ int main(int argc, char **argv)
 	}
 	ret = open_all(&l);
 	if (ret >= 0) {
-		/* The host can inject faults in this memory, except with "exchange". */
+		/*
+		 * Tell the host in which memory it can inject faults. (With the argument
+		 * "exchange", the GPU does not access this memory.)
+		 */
 		printf("memory at %p, 0x%lx bytes\n",
 		       turns[i].fn == cut_file ? l.file : l.dst, SIZE);
 		ret = vg_rounds(turns[i].fn, &l);

@@ -196,9 +196,10 @@ static void test_overrun(void)
 }
 
 /*
- * Catches: after the load of a saved state, the queue does not read the write
- * pointer in memory again. Then the queue never executes packets that producers
- * reserved while the ring was full, because no doorbell rings after the load.
+ * The device is saved while the write index in memory counts more packets than
+ * the ring holds. Catches: after the load, the queue does not read the write
+ * index from memory. Then the queue never executes the packets that the ring
+ * does not hold yet, because no doorbell rings after the load.
  */
 static void test_overrun_moved(void)
 {
@@ -225,7 +226,10 @@ static void test_overrun_moved(void)
     qvgpu_save_restore(f.v, false);
     qvgpu_cont(f.v);
     set_value(&f, 1, 0);
-    /* Write the reserved packets while the last packet in the ring waits. */
+    /*
+     * While packet @slots - 1 waits, write the next three packets. The write
+     * index in memory already counts these packets.
+     */
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == slots - 1);
     for (i = 0; i < 3; i++) {
         put(&f, slots + i, AQL_BARRIER_AND, NULL, 0);

@@ -172,10 +172,11 @@ static unsigned holder(Fixture *f, unsigned vmid)
 
 /*
  * SET_RESOURCES clears the GWS mask while process 0 holds all GWS. Process 0
- * keeps the GWS, because its static queue stays mapped.
+ * keeps the GWS, because its static queue stays mapped. Then the test saves and
+ * loads the state of the device, and SET_RESOURCES sets the GWS mask again.
  *
- * Catches: the saved state lacks the GWS of process 0, so that another process
- * gets the same GWS after the load.
+ * Catches: the saved state lacks the GWS of process 0, so that process 1 gets
+ * the same GWS.
  */
 static void test_mask_cleared(void)
 {

@@ -365,8 +365,9 @@ static void test_reg_wait(void)
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
 
     /*
-     * Hold the bottom half in the write for c[0]. The bottom half logs the
-     * event after its store to register WRITTEN.
+     * Hold the bottom half in its write to register WRITTEN for c[0]. The write
+     * stores the value first, and then logs trace event vgpu_inv_req. So the
+     * register has the value while the bottom half is held.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
@@ -377,12 +378,16 @@ static void test_reg_wait(void)
     qvgpu_wait_until(qvgpu_gate_reg(&gate[0]) == VMID_9);
     /* Let the KIQ unmap c[0], and map c[1] in the same HQD. */
     qvgpu_gate_open(&gate[0]);
-    /* c[1] sets SECOND_WAITS, and requests the write of WAITED_FOR. */
+    /*
+     * c[1] sets SECOND_WAITS, and then requests that the bottom half write
+     * register WAITED_FOR.
+     */
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
     qvgpu_gate_open(&gate[1]);
     /*
-     * One thread runs all compute queues in turn. So when the KIQ has set
-     * KIQ_PASSED, the time slice of c[1] has ended: c[1] waits for its write.
+     * Wait until c[1] has made its request. One thread runs the KIQ and c[1] in
+     * turn. So the KIQ sets KIQ_PASSED after the end of the time slice in which
+     * c[1] set SECOND_WAITS and made the request.
      */
     qvgpu_wait_until(qatomic_read(&words[KIQ_PASSED]));
     g_assert_false(qvgpu_hold_logged(&h));
@@ -466,8 +471,12 @@ static void test_srbm_unmapped(void)
  * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
  *
- * Bottom half B writes registers for all compute queues, in the order of the
- * queues. Bottom half S writes registers for the SDMA engine.
+ * Bottom half B writes registers for compute queues, for c[0] before c[1].
+ * Bottom half S writes registers for the queues of the SDMA engine. The test
+ * holds B in the write for c[0]. Meanwhile, c[1] requests the write that
+ * freezes the engine, and SDMA queue u[0] requests a write from S. After the
+ * release, B freezes the engine. Then S runs, and must not do the write for
+ * u[0].
  */
 static void test_reg_frozen(void)
 {
@@ -516,7 +525,7 @@ static void test_reg_frozen(void)
     qvgpu_compute_kick(&c[1]);
     qvgpu_compute_kick(&c[2]);
 
-    /* Hold bottom half B in the register write for c[0]. */
+    /* Hold B in its write for c[0]: this write logs vgpu_inv_req. */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
     /*
@@ -526,13 +535,16 @@ static void test_reg_frozen(void)
     qvgpu_wait_until(qvgpu_gate_reg(&gate[HOLDS]) == VMID_9);
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));
-    /* c[1] sets FREEZES, and requests the write that freezes the engine. */
+    /*
+     * c[1] sets FREEZES, and then requests from B the write that freezes the
+     * engine. B does this write only after the release.
+     */
     qvgpu_gate_open(&gate[FREEZE]);
     qvgpu_wait_until(qatomic_read(&words[FREEZES]));
     /*
-     * c[2] runs for more than one time slice, then sets LOOKED. One thread
-     * serves all compute queues. So when LOOKED is set, c[1] waits for its
-     * write.
+     * Wait until c[1] has made its request. c[2] runs for more than one time
+     * slice, and then sets LOOKED. One thread runs all compute queues in turn,
+     * so c[1] made the request before c[2] set LOOKED.
      */
     qvgpu_gate_open(&gate[LOOK]);
     qvgpu_wait_until(qatomic_read(&words[LOOKED]));
@@ -546,8 +558,9 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[GO_TOO]);
     qvgpu_wait_until(qatomic_read(&words[GONE]));
     /*
-     * B does the write for c[1], which freezes the engine. Then S runs. S must
-     * not do the write for u[0] while the engine is frozen.
+     * Release B. B does the write that c[1] requested: this write freezes the
+     * engine. Then S runs. S must not do the write that u[0] requested, because
+     * the engine is frozen.
      */
     qvgpu_wait_until(qvgpu_hold_release(&h));
     qvgpu_main_loop_pass(f.v);

@@ -295,9 +295,10 @@ static void test_engine(void)
                     SDMA_RB_CNTL__RB_ENABLE, !=, 0);
 
     /*
-     * Make the VRAM aperture so small that the MQD is outside of the aperture.
-     * The CP's write of the MQD then faults, and the CP logs an event. The test
-     * can hold the CP only in an event.
+     * Hold the CP in its write of the MQD. The test can hold a thread only
+     * where the thread logs a trace event. So make the write fault, because a
+     * fault logs vgpu_fault_class: make the VRAM aperture so small that the MQD
+     * is outside.
      */
     qvgpu_gfx_wr(v, MC_VM_FB_LOCATION_TOP,
                  qvgpu_gfx_rd(v, MC_VM_FB_LOCATION_BASE));

@@ -137,8 +137,9 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
 }
 
 /*
- * Generate the page tables of the queue's addresses in the space of @vmid: the
- * 2 MiB of make_pages(), and ranges with one leaf each.
+ * Generate the queue's page tables in the address space of @vmid. make_pages()
+ * generates the page-table entries of 2 MiB. Each further range, of 2 MiB,
+ * 1 GiB or 512 GiB, has only one leaf, in a higher level of the tables.
  */
 static void make_region(FuzzQueue *q, unsigned vmid)
 {
@@ -226,10 +227,11 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * The device aligns the address of a leaf down, so VRAM begins at byte
-         * fb_offset % GiB of the 1 GiB leaf. VRAM must begin at byte 0 or after
-         * the 2 * vram_size bytes that packets access. Otherwise, a queue would
-         * access VRAM outside the queue's part.
+         * A leaf of 1 GiB maps VRAM (make_region()). The device aligns the
+         * leaf's address down to 1 GiB, so VRAM begins at byte fb_offset % GiB
+         * of the leaf. Packets access only the first 2 * vram_size bytes of the
+         * leaf. VRAM must begin at byte 0, or after these bytes. Otherwise, a
+         * queue would access VRAM outside of its own part (FUZZ_PART).
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

@@ -36,9 +36,10 @@ typedef struct FuzzRng {
 } FuzzRng;
 
 /*
- * The expected contents of the memory that cases use: the end of guest RAM, or
- * of VRAM. In a hive, this VRAM is on both sides of the boundary between the
- * devices.
+ * The expected contents of the memory that cases use: FUZZ_MEM bytes of guest
+ * RAM or of VRAM. These are the last bytes of RAM and, without a hive, the last
+ * bytes of VRAM. In a hive, the bytes of VRAM are on both sides of the boundary
+ * between the two devices.
  */
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
@@ -216,7 +217,7 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
  */
 #define FUZZ_SPECIAL_VA     128
 #define FUZZ_SPECIALS       64
-/* The third range: data from page FUZZ_HIGH_VA to the last page. */
+/* The third range: data, from page FUZZ_HIGH_VA to the end of the 2 MiB. */
 #define FUZZ_HIGH_VA        440
 /*
  * Each queue has FUZZ_GART_PAGES pages of GART addresses. The entries of the

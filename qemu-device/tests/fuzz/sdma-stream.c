@@ -287,10 +287,10 @@ static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
 }
 
 /*
- * Generate a rectangle copy. The rectangle ends less than MAX_LEN bytes after
- * the start of its surface. Maximum:
- *   39 elements * 16 bytes + 10 rows * 640 bytes + 4 slices * 4096 bytes =
- *   23408 bytes.
+ * Generate a rectangle copy. Each rectangle ends less than MAX_LEN bytes after
+ * the start of its surface. The last row of the rectangle begins after at most
+ * 3 slices of 4096 bytes and 9 rows of 640 bytes. In this row, the rectangle
+ * ends after at most 39 elements of 16 bytes. The sum is 18672 bytes.
  */
 static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
 {

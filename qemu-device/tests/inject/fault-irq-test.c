@@ -126,10 +126,10 @@ static void test_spurious_everywhere(void)
                      "'length': %" PRIu64, VMID, lengths[i]);
         qvgpu_ih_next(v, &irq);
         /*
-         * The device chooses page number random % N of N pages. random is the
-         * same for all injections, because the seed is the same. Each N is a
-         * multiple of 2^32, so data[0], bits 31:0 of the page number, is the
-         * same too.
+         * A range of N pages begins at page 0, and the device chooses page
+         * "random % N". All injections have the same seed, so "random" is the
+         * same number in all rounds. Each N is a multiple of 2^32. So bits 31:0
+         * of the page number, which are data[0], are the same in all rounds.
          */
         page = i ? page : irq.data[0];
         g_assert_cmphex(irq.data[0], ==, page);

@@ -34,9 +34,10 @@ static void inject_start_args(Inject *t, const char *args)
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
      * Page-table injections act only on translations that are not in the TLB.
-     * The invalidation drops all translations. Then the NOP brings the queue's
-     * own pages back into the TLB, so that injections act only on pages from VA
-     * on.
+     * The fence brings page VA and the queue's own pages into the TLB. Then the
+     * invalidation drops all translations. The NOP (a header of 0) brings the
+     * queue's own pages back into the TLB. Later injections therefore act only
+     * on pages from VA on.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);

@@ -74,15 +74,20 @@ void qvgpu_hold_release_later(QVGPUHold *h);
 bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
- * Switch off the interrupts of retry faults, kick @q, and hold the engine
- * within one access: where the engine logs the stall, after it has logged the
- * fault. The next packet of @q must fault at each retry.
+ * Kick @q, and hold the engine within one memory access. Precondition: the next
+ * packet of @q has a retry fault at each try. Within the access, the engine
+ * first logs vgpu_fault_silent, and is then held when it logs vgpu_stall. The
+ * interrupts of retry faults are switched off, because vgpu_fault_silent is
+ * logged only while they are off.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Fail the test unless a command to QEMU has waited for the engine that
- * qvgpu_hold_access() holds. Call qvgpu_hold_release_later() before the
- * command. Disables the trace events that qvgpu_hold_access() enabled.
+ * Fail the test if a command to QEMU has not waited for the held engine. The
+ * test calls, in this order:
+ * - qvgpu_hold_access(), then qvgpu_hold_release_later()
+ * - the command to check, for example a register write
+ * - this function
+ * Also disables the trace events that qvgpu_hold_access() enabled.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*

@@ -83,9 +83,9 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
  */
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
- * Run two packets on @q, one after the other. The engine serves its queues
- * round-robin, so before the second packet each other queue that can run does
- * so. This includes a queue after the end of its stall.
+ * Give the engine's other queues a turn: run two packets on @q, one after the
+ * other. The engine serves its queues round-robin. So before the second packet,
+ * the engine serves each queue that can run, also a queue that was stalled.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 

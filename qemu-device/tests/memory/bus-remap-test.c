@@ -237,9 +237,10 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * Unplug a peer after an engine has looked up the peer's VRAM on the bus.
- * Returns whether the engine faults, as it should. On a slow host, the engine
- * may not fault, because the peer leaves the bus only after the engine's check.
+ * Unplug a peer after an engine has looked up the peer's VRAM on the bus, and
+ * before the engine checks that the bus has not changed since. Returns whether
+ * the engine faults, as it should. On a slow host, the engine may check before
+ * the peer leaves the bus. Then the engine does not fault.
  */
 static bool looks_again(void)
 {
@@ -284,8 +285,9 @@ static bool looks_again(void)
     qvgpu_wait_until(qvgpu_hold_logged(&h));
     /*
      * The engine has looked up the VRAM, and sleeps for 0.3 s (x-delay-point).
-     * If this sleep ends before qvgpu_hold_release() is called in 0.2 s, on a
-     * slow host, the full log holds the engine until that call.
+     * The log pipe is emptied in 0.2 s, or later on a slow host. If the sleep
+     * ends first, the engine waits when it logs the end of the sleep, because
+     * the pipe is full.
      */
     qvgpu_hold_release_later(&h);
     /* Unplug: QEMU takes the peer off the bus, and waits for the engine. */

@@ -131,8 +131,9 @@ static void amd_enable(Iommu *m, QVGPU *v)
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
      * The table for IOVA_LOST is at IOAPIC, where every entry reads as 0. The
-     * table cannot be at HOLE as in vtd_enable(): to log the failed read of an
-     * entry, amd-iommu would shift a value by 64, which is undefined in C.
+     * table cannot be at HOLE as in vtd_enable(), because a read of an entry
+     * would fail. The code of amd-iommu that logs such a failure has a bug: a
+     * shift by 64, which is undefined in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -535,7 +536,10 @@ static void test_remove(const void *kind)
  */
 static void test_report(void)
 {
-    /* Firmware of HLT: the CPU halts again after the NMI (the fault event). */
+    /*
+     * Firmware that has only HLT instructions. The IOMMU sends its fault event
+     * to the CPU as an NMI. After the NMI, the CPU halts again.
+     */
     static const char halt[64 * KiB] = { [0 ... 64 * KiB - 1] = 0xf4 };
     g_autofree char *path = NULL, *args = NULL;
     QVGPUSpace space;

@@ -275,8 +275,9 @@ static void test_peer_gone(const void *removed)
     args = g_strdup_printf("%s " HIVE_OBJECT
                            PAIR(",hive=h0,id=b,memdev=vram"), h.args);
     /*
-     * Leave the BARs of device b unmapped. The removal of a mapped BAR changes
-     * the bus, and would wait for the engine in any case.
+     * Leave the BARs of device b unmapped. If they were mapped, the removal
+     * would change the memory map of the bus. This change alone waits for the
+     * engine. So the test would pass without a wait for the access over XGMI.
      */
     v = qvgpu_start_sized("64M,hive=h0,id=a", args);
     b = (uint8_t *)h.vram + at;

@@ -67,9 +67,10 @@ static void stalled_finish(Stalled *t)
 static void test_packet(void)
 {
     /*
-     * Offsets in bytes from the start of the value AT in the saved state (see
-     * vmstate_vgpu_exec): AT_IB_SIZE is the low byte of the indirect buffer's
-     * size, AT_NDW is the low byte of the packet's length.
+     * In the saved state, two sizes in dwords come after the stored address AT
+     * (see vmstate_vgpu_exec). Offsets in bytes from the start of AT there:
+     * - AT_IB_SIZE: the low byte of the indirect buffer's size
+     * - AT_NDW: the low byte of the packet's length
      */
     enum { PAYLOAD = 12, AT_IB_SIZE = 33, AT_NDW = 123 };
     const unsigned dwords = SDMA_WRITE_LINEAR_DWORDS + PAYLOAD;

@@ -189,9 +189,8 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Catches: without the CAM, the retries or the interrupt entries of a faulting
- * access do not follow the virtual clock, or continue while the machine is
- * stopped.
+ * Catches: the retries or the interrupt entries of a faulting access ignore the
+ * virtual clock, or go on while the machine is stopped. (The CAM is off.)
  */
 static void test_retry(void)
 {

@@ -86,7 +86,7 @@ def _mirrors() -> tuple[str, str]:
             main = main or uri
     if not main:
         raise Failure(f"this machine's apt configuration names no Debian mirror: {MIRROR_HINT}")
-    # Without a security mirror, take the Debian mirror's URL with "-security" appended.
+    # deb.debian.org has the security updates beside debian/, in debian-security/. Assume the same of other mirrors.
     return main, security or main.rstrip("/") + "-security"
 
 

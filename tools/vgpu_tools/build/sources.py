@@ -38,10 +38,11 @@ class Source:
         mirror(part, overlay / part.name)
         mirror(INCLUDE, overlay / INCLUDE.name)
         hooks = fingerprint.of(overlay / part.name / "apply.sh", overlay / part.name / "patches")
-        # The marker holds `hooks` of the last hook(). The marker is empty if that call did not complete,
-        # and missing if the tree is new.
+        # The marker tells how the last hook() of this tree ended. After a complete call, the marker file holds
+        # `hooks` of that call. After an incomplete call, the file is empty. A new tree has no marker.
         marker = self.tree.with_name(self.tree.name + ".hooked")
-        # renew() removes the patches of earlier calls, and copies a user's tree again.
+        # Copy a user's tree at each call, because the user may have changed the tree. Make any other tree again
+        # only if an earlier call added other patches, or did not complete.
         if self.named or (marker.exists() and marker.read_text() != hooks):
             self.renew(job)
         marker.write_text("")

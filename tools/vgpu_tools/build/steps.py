@@ -111,8 +111,6 @@ class Step:
     shared: bool = False  # True: the stamp is in the cache, for all checkouts. False: in the checkout's build folder
     lock: str = "cache"  # steps that use the same part of the cache have the same lock
     check: Callable[[], bool] | None = None
-    # A hash over `name`, `inputs`, and the keys of the steps in `needs`. Steps with a `check` do not
-    # count in the key of another step.
     key: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -80,7 +80,6 @@ class Stage:
         anchor becomes a MyST target, which is a line of its own at the end of the lines `above`."""
         for anchor in ANCHOR.findall(line):
             label = f"({_label(file, anchor)})="
-            # The target replaces the last line of `above` if that line is empty.
             if above and not above[-1]:
                 above[-1] = label
             else:

@@ -28,9 +28,9 @@ def arguments(name: str) -> list[str]:
 
 
 def kernel_arguments(name: str) -> list[str]:
-    """Return the arguments of the guest's kernel: on TCG the rate of the host's TSC, which a TCG guest
-    reads. On a busy host, the kernel would measure a wrong rate, and time in the guest would run
-    several times too fast."""
+    """Return the arguments of the guest's kernel. A TCG guest reads the host's TSC, so on TCG an argument
+    gives the rate of this TSC. Without the argument, the kernel measures the rate. On a busy host, the
+    kernel may measure a wrong rate, and then time in the guest runs several times too fast."""
     khz = tsc.khz() if name == "tcg" else 0
     return [f"tsc_early_khz={khz}"] if khz else []
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 
 HELLO, STDOUT, STDERR, EXIT = b"HOEX"
 RUN, STDIN, SIZE, DUMP, SEED, TIME = b"RIWDST"
-# States in frame H before the driver is loaded. In state WAITING, the guest waits to be saved in a
-# snapshot. In state RESTORED, the guest has been restored, has got frame S, and waits for frame T.
+# States in frame HELLO before the driver is loaded. In state WAITING, the guest waits to be saved in a
+# snapshot. In state RESTORED, the guest has been restored, has got frame SEED, and waits for frame TIME.
 WAITING, RESTORED = "waiting", "restored"
 
 TERMINAL = 0x01  # flag in frame R: run the command on a terminal

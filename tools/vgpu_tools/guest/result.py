@@ -30,7 +30,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run."""
+    """The verdict on one run of a guest, and the facts for the message to the user. `folder` has the run's logs."""
 
     verdict: Verdict
     folder: Path

@@ -81,7 +81,8 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 def documented(text: str) -> dict[int, Register]:
     """Return the registers of the document, by their dword numbers in the register window. The columns of a table:
 
-    - "register": the names. The text "(n to 31)" gives the last value of the variable n, instead of RANGES.
+    - "register": the names. If a name contains "(n to 31)", the variable n in the row's addresses has the values 0
+      to 31. Without such a text, n has RANGES["n"] values.
     - "dword" or "offset": the addresses, see `_places()`. Offsets count from each base in the line before the table:
       "Bases: 0x2840 (GFX), 0x1ab80 (MM)".
     - "access": "RO" is read-only. Without this column: "RW".

@@ -145,7 +145,7 @@ def _span_error(root: Path, span: str, column: str) -> str:
     anywhere on the page."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
-    # With `column` "", only paths with a "/" and names of tests are checked.
+    # If `column` is empty, check only names of tests and paths with a "/": other spans need not be references.
     if (found := FILE.fullmatch(span)) and (column or "/" in span):
         return _file_error(root, found[1], found[2] or "")
     if found := TEST.fullmatch(span):
@@ -154,8 +154,13 @@ def _span_error(root: Path, span: str, column: str) -> str:
 
 
 def check(root: Path = ROOT, text: str = "") -> list[str]:
-    """Check the page PAGE of the checkout `root`, and return the error messages: the page lacks a row of a name in
-    NAMES, or refers to something that does not exist. `text`, if given, is checked in place of the page's text."""
+    """Check the page PAGE of the checkout `root`, and return the error messages. `text`, if given, is checked in place
+    of the page's text. There is an error for:
+
+    - each name in NAMES that needs a row on the page but has none
+    - each empty cell in a column of COLUMNS
+    - each reference to something that does not exist, or does not fit the column
+    """
     text = text or (root / PAGE).read_text()
     names = tomllib.loads((root / NAMES).read_text())
     wrong: list[str] = []

@@ -35,11 +35,11 @@ BASIC_LIST = ROOT / "tests/basic.toml"
 # Limits until the guest's first output, by kernel. After the first output, SILENT_SECONDS or
 # BASIC_SILENT_SECONDS applies.
 BOOT_SECONDS = {"release": 30, "debug": 60}
-# Limits between two outputs, in the basic pass and in other passes. For KUnit: between two results, in every
-# pass. They are longer than:
+# Limits between two outputs: BASIC_SILENT_SECONDS in the basic pass, SILENT_SECONDS in other passes. KUnit prints
+# each result at once, and has the basic limit in every pass. Both limits are longer than:
 # - the limit of a case (tap.c), so that the program itself reports a hang
 # - the search for leaks (kmemleak) at the end of a debug guest, which prints nothing
-# Multiplied by limits.MOST on the slowest host, the basic limit still reports a hang within 4 minutes.
+# On a slow host, both are multiplied by up to limits.MOST. Even then, the basic limit reports a hang in 4 minutes.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"

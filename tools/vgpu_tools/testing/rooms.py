@@ -94,8 +94,8 @@ def _module(rooms: Rooms, file: str, name: str) -> str:
     """Return the file of the module `name` that `file` imports; "" if the module is not found."""
     room = rooms.of(file)
     way = name.replace(".", "/")
-    # Search in the folder of `file`, unless this folder is a package. Then search in the rooms that the section of
-    # `file` has outside of the section's folder (Section.scripts).
+    # First search in the folder of `file`, unless this folder is a package. Then search in the folders of
+    # Section.scripts: these belong to the section, but are not below the section's folder.
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
     tries = [join(folder, way) for folder in (*folders, *(room.section.scripts if room else ()))]
     # If `name` begins with the prefix of a section, first search in this section's folder for the rest of `name`.

@@ -49,7 +49,8 @@ class Round:
     log: str
 
     def good(self) -> bool:
-        """Return whether the round is green: no case failed, at least one case passed, and `load` is at least LOAD."""
+        """Return whether the round is green. A round with too little load is not green, because the round proves
+        nothing."""
         return not self.failed and self.passed > 0 and self.load >= LOAD
 
 

@@ -63,7 +63,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of tests."""
+    """Tests that `./vgpu test` selects by `name`, and that have one log file."""
 
     name: str
     steps: Callable[[], Sequence[Step]]  # returns the build steps that must be done before `run` is called
@@ -125,7 +125,8 @@ def in_order(
     one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan, children: Children
 ) -> Iterator[tuple[Part, list[Case], str]]:
     """Run the parts of a suite with `one`, AT_ONCE at a time. Append the text that `one` returns to the log. Yield each
-    part with its cases and text. The order is that of `parts`, or with plan.fail_fast that of completion."""
+    part with its cases and text, in the order of `parts`. With plan.fail_fast, the order is that of completion, and a
+    part with a failed case is the last."""
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         futures = {pool.submit(one, part): part for part in parts}
@@ -134,7 +135,6 @@ def in_order(
             with log.open("a") as file:
                 file.write(said)
             yield futures[future], cases, said
-            # With plan.fail_fast, the first part with a failed case is the last part that is yielded.
             if plan.fail_fast and any(case.outcome == "failed" for case in cases):
                 children.end_all()
                 return

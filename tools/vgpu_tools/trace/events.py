@@ -104,13 +104,14 @@ class Axis:
         """Set the offset and its bounds. Each pair has the time of a host event (ns since 1970) and the ticks of a
         guest event.
 
-        - `before`: the host event causes the guest event: a lower bound
-        - `after`: the guest event causes the host event: an upper bound
+        - `before`: the host event causes the guest event. These pairs give the lower bound.
+        - `after`: the guest event causes the host event. These pairs give the upper bound.
         """
         self.low = max(at - self.plain(ticks) for at, ticks in before)
         self.high = min(at - self.plain(ticks) for at, ticks in after)
-        # The true offset is nearer to the upper bound: a write of the guest reaches the device within microseconds, but
-        # the guest's worker runs long after an interrupt. For a lower bound above the upper bound, see wrong().
+        # The upper bound is closer to the true offset: a write of the guest reaches the device within microseconds, but
+        # the guest's worker runs long after an interrupt. If the lower bound is above the upper bound, take the lower
+        # bound: the device's stamps are rounded down, and this can make only the upper bound wrong.
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:

@@ -13,7 +13,7 @@ from vgpu_tools.trace.timeline import Sides
 
 @dataclass
 class OneFault:
-    """The numbers of the picture with the name "one-fault". Times are in us from the raise of the fault."""
+    """The data of one picture, "one-fault". Times are in us after the fault was raised."""
 
     serial: int
     access: str

@@ -55,7 +55,7 @@ struct work {
 	/** @gtt: BO in GTT with a pattern */
 	/** @words: BO of the words that the queues use (GO, ...) */
 	/** @page: signal page */
-	/** @save: save area of @pm4, and of @aql unless @big is true */
+	/** @save: save area of @pm4; @aql uses it, too, if @big is false */
 	struct vg_bo vram, gtt, words, page, save;
 	/** @user: handle of the userptr BO */
 	/** @slice: handle of the doorbell BO */

@@ -296,9 +296,10 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	OK(vg_bo_create(&vg, gpu, WORK_PIECE, VG_GTT, &stage));
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	/*
-	 * All workers need a queue before one of them allocates VRAM: turns() counts only evictions
-	 * of processes with queues. BOs evicted earlier could stay in GTT, and turns() might count
-	 * no eviction.
+	 * All workers create their queues before a worker allocates VRAM: turns() counts only
+	 * evictions of processes with queues. BOs of a worker without a queue could be evicted to
+	 * GTT and stay there. The other BOs would then fit into VRAM, and turns() might count no
+	 * eviction.
 	 */
 	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)
@@ -374,9 +375,9 @@ static pid_t start_emptying(void)
 }
 
 /*
- * Prefetch memory to VRAM while another process evicts VRAM. Catches: an eviction waits for a BO,
- * and then moves the BO although it was pinned during the wait. The VRAM of the migrated pages
- * would then be allocated again.
+ * Prefetch memory to VRAM while another process evicts VRAM. The prefetch migrates pages into a
+ * pinned BO. Catches: an eviction waits for this BO, and then moves the BO although it was pinned
+ * during the wait. VRAM with migrated pages would then be allocated again.
  */
 static void svm_into_emptied(void)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Let GPUs access each other's VRAM over XGMI or PCIe. Without peer access (tests.list), mapping
- * must fail. Catches: an address of the peer's VRAM is wrong; a translation is stale after a move,
- * a free or an unplug; contents are lost.
+ * Let GPUs access each other's VRAM. tests.list runs this test with peer access over XGMI, with
+ * peer access over PCIe, and without peer access, where mapping the peer's VRAM must fail. Catches:
+ * an address of the peer's VRAM is wrong; a translation is stale after a move, a free or an unplug;
+ * contents are lost.
  */
 #include <fcntl.h>
 #include <signal.h>

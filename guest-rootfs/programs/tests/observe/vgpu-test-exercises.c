@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program lets the shell run the debugging commands of docs/founding-documents.md. Catches: a
- * command fails, or its output lacks what the document describes. In tests.list, this program must
- * be the first of its guest (see supported()).
+ * command fails, or its output lacks what the document describes. This program must be the first in
+ * its lines of tests.list, so that no other program has filled the kernel log (see supported()).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -317,8 +317,8 @@ static void alone(void)
 	tap_diag("%u turns: %lu ms, with GWS %lu ms", 2 * ROUNDS, together,
 		 apart);
 	/*
-	 * Require only half of a time slice for each increment, because the clocks of guest and
-	 * host differ.
+	 * Require only half of a time slice for each turn (increment of shared.turn), because the
+	 * clocks of guest and host differ.
 	 */
 	CHECK(apart >= (2 * ROUNDS - 2) * QUANTUM_MS / 2,
 	      "both have GWS at a time: %lu ms", apart);

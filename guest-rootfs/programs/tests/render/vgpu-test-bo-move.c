@@ -75,8 +75,8 @@ struct hold {
 };
 
 /*
- * Call this function after all work that may take long: after ten seconds, vgem itself signals the
- * fence.
+ * Make a fence that hold_release() signals later. Do all work that may take long before this call:
+ * vgem signals the fence itself ten seconds after the fence was made.
  */
 static void hold_make(struct hold *h, int fd)
 {

@@ -268,9 +268,9 @@ static void errors(void)
 }
 
 /*
- * A thread drops some pages of the memory for each job that is submitted, and then stops. If the
- * thread dropped pages all the time, CS might never succeed with KASAN, where the look-up of pages
- * takes long.
+ * For each job, churn() drops some pages of the memory, and then waits for the next job. (CS looks
+ * up the pages again if some were dropped meanwhile. The look-up takes long with KASAN, so CS might
+ * never succeed if churn() did not wait.)
  */
 static sem_t job_begins;
 static volatile bool churning;

@@ -596,8 +596,8 @@ static void many_names(void)
 	signal_event();
 	waiter_join(&w);
 	/*
-	 * Catches: the event's list of waiters has an entry for each of the call's 65,536 elements.
-	 * One entry for the call is correct.
+	 * Catches: the event counts each of the call's 65,536 elements as a waiter. With so many
+	 * waiters, the interrupt handler defers the signal. (The call must count as one waiter.)
 	 */
 	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") == before,
 	      "one call was more than the interrupt handler wakes");

@@ -340,7 +340,6 @@ static void killed(void)
 	done = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(done != MAP_FAILED, "mmap");
-	/* VGPU_TEST_ROUNDS=334 kills 1,002 processes. */
 	rounds = tap_rounds(10, 40);
 	for (i = 0; tap_goes_on(i, rounds); i++) {
 		memset(done, 0, VICTIMS * sizeof(*done));

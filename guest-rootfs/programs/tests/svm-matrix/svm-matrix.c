@@ -290,8 +290,8 @@ void mx_cpu_check(void)
 }
 
 /*
- * Call @fn for each chunk of the memory, with the queues in turn. With one queue, a chunk is a
- * whole piece (struct mx_piece).
+ * Call @fn for each chunk of the memory, with the queues in turn. With one queue, each piece
+ * (struct mx_piece) is one chunk. With several queues, a piece has many chunks.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A case of vgpu-test-svm-matrix combines a kind of memory, the memory's place, users, a mode in
- * which the GPU maps the memory, and an action. Each case runs in its own process, so one struct mx
- * has all of the state.
+ * A case of vgpu-test-svm-matrix combines a kind of memory, the memory's place, the queues that
+ * access the memory (struct mx_users), a mode in which the GPU maps the memory, and an action. Each
+ * case runs in its own process, so one struct mx has all of the state.
  */
 #ifndef SVM_MATRIX_H
 #define SVM_MATRIX_H
@@ -207,8 +207,8 @@ void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
 /*
- * Set the expected contents of some pieces to the pattern of @seed, without a write to memory: of
- * all pieces that have one of the properties @is. Do nothing if the kind of memory is read-only.
+ * Set the expected contents to the pattern of @seed, for each piece that has one of the properties
+ * in mask @is. Do not write the memory itself. Do nothing if the kind of memory is read-only.
  */
 void mx_want(uint64_t seed, unsigned int is);
 /*

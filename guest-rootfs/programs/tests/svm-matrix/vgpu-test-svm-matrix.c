@@ -52,8 +52,9 @@ enum { KIND, ACTION, PLACE, MODE, USERS };
 static int counts[DIMENSIONS];
 static int n_gpus;
 /*
- * all: every combination that makes sense is a case (VGPU_TEST_SECONDS). few: with several GPUs or
- * on a debug kernel, choose fewer cases, so that some pairs of values have no case.
+ * @all: every combination that makes sense is a case. True if VGPU_TEST_SECONDS is set.
+ * @few: choose fewer cases than usual. True with several GPUs or on a debug kernel, if @all is
+ * false.
  */
 static bool all, few;
 

@@ -3,7 +3,7 @@
  * Declarations of vgpu-test-svm-torture.
  *
  * Lock order: slots by number. Within a slot: t_slot.map, t_slot.part[] by number,
- * t_slot.neighbour. A thread takes no lock while it waits for its child or its copy.
+ * t_slot.neighbour. While a thread waits for its child process or for the GPU, it takes no lock.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -85,9 +85,9 @@ struct t_slot {
 	uint64_t size, bound[T_PARTS + 1];
 	int file;
 	/**
-	 * @map: with a read lock, @at and @size do not change. A read lock is enough for an op that
-	 * changes no bytes, also during a copy. With a write lock, the op may map, unmap or move
-	 * the slot.
+	 * @map: with a read lock, @at and @size do not change. An op that changes no bytes needs
+	 * only this read lock, and no lock of a part, even while the GPU copies the bytes. With a
+	 * write lock, the op may map, unmap or move the slot.
 	 */
 	/**
 	 * @part: locks of the bytes of each part, taken after @map. With a read lock, the op and
@@ -129,7 +129,7 @@ struct t_piece {
 struct t_thread {
 	int id;
 	pthread_t thread;
-	/** @rng: state of the random numbers, derived from @nth, @id and t_seed for each op */
+	/** @rng: state of the random numbers; each op starts with a hash of t_seed, @id and @nth */
 	uint64_t nth, rng;
 	const struct t_op *op;
 	/** @since: start time of the op in ns; 0: the thread has ended */

@@ -243,7 +243,7 @@ static void torture(bool xnack, unsigned int length)
 		 t_lives());
 	report(t_gpu_ops, true);
 	report(t_cpu_ops, false);
-	/* No op makes an access that the GPU must not make. */
+	/* The ops let the GPU access only accessible memory, so the driver must deny no fault. */
 	CHECK(tap_driver_counter(t_gpu, "faults_unrepaired") == denied,
 	      "faults were denied");
 }

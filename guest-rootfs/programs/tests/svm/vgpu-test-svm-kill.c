@@ -239,7 +239,6 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {
-	/* With VGPU_TEST_ROUNDS=67, the five cases kill at least 1,005 processes in all. */
 	int i, k, rounds = tap_rounds(tap_debug_kernel() ? 2 : 4, 40);
 	struct vg_counters first, last;
 	struct race_use before;

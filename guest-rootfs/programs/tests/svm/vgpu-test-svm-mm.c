@@ -566,7 +566,8 @@ static volatile bool touching;
 
 /*
  * Let the kernel write the pages in read(), so that CPU faults on the pages occur in kernel mode.
- * After a fault in kernel mode, the thread repeats the access before it handles a signal.
+ * A thread in kernel mode handles no signal before it repeats the access. So the thread repeats the
+ * access until the pages are migrated.
  */
 static void touch(int zero)
 {

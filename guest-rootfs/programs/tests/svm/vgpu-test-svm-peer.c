@@ -225,8 +225,8 @@ static void by_fault(void)
 		CHECK(!hive() || traffic().peer >= before.peer + PAGES,
 		      "%lu pages of a peer's", traffic().peer - before.peer);
 		/*
-		 * This write migrates the pages: a GPU may map a page for writing only if the CPU's
-		 * page table entry is writable.
+		 * This write migrates the pages to system memory. The CPU's entries of the pages in
+		 * VRAM are read-only (see above), so no GPU may map these pages for writing.
 		 */
 		gpu_write(1, p, SEED + i + 1);
 		OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[0].gpu_id));

@@ -70,7 +70,7 @@ static void unprotect(char *p)
 	      strerror(errno));
 }
 
-/* A denied fault would stop all queues of the process. */
+/* Check that the driver has denied no fault since the case started. */
 static void check_none_denied(void)
 {
 	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
@@ -362,8 +362,9 @@ static void during_munmap(void)
 	taker.p = p;
 	taker_start(&taker);
 	/*
-	 * These jobs use the page before @p. munmap() calls the MMU notifier of this page first,
-	 * and the notifier waits for the jobs. So svm_range_invalidate() for @p is called later.
+	 * These jobs use the page before @p. unmap_from_before() unmaps this page and @p in one
+	 * munmap(), which first calls the MMU notifier of this page. This notifier waits for the
+	 * jobs. So munmap() calls svm_range_invalidate() for @p only after the jobs.
 	 */
 	hold_engines(&h, gpu, p - VG_PAGE, VG_PAGE);
 	faults = tap_driver_counter(gpu, "faults_retry");

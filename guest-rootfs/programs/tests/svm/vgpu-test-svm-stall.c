@@ -191,7 +191,8 @@ static void await_faults(uint64_t before, uint64_t n)
 
 /*
  * Create the file and start two processes: pid[0] runs @fn, in which GPU faults wait for the file's
- * pages; pid[1] runs @other. @fds returns the calling process's ends of the pipes to pid[1].
+ * pages; pid[1] runs @other. On return, the calling process can read from pid[1] through fds[0],
+ * and write to pid[1] through fds[1].
  */
 static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 		       pid_t pid[2], int fds[2])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`. The scripts are Mermaid and WaveDrom.
+"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`.
 
-Standard input is a JSON object with a source for each file name. Standard output is a JSON object with a picture (SVG)
-for each of these names.
+The arguments are the JavaScript files of the libraries that draw: Mermaid and WaveDrom. Standard input is a JSON object
+that has the source of each picture by file name. Standard output is a JSON object with the pictures (SVG) by the same
+names.
 """
 
 import json

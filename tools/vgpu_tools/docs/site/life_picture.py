@@ -76,8 +76,8 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row where a bar begins or ends. `end` is "begin" or "end". Return `outside` if no
-    mark in the bar's lane has this time."""
+    """Return the row where a bar begins (`end` is "begin") or ends (`end` is "end"). Return `outside` if
+    the bar's lane has no mark at the time when the bar begins or ends."""
     # Several marks may have the bar's time. The bar begins at the first and ends at the last of these marks.
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
