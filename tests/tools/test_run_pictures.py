@@ -105,7 +105,7 @@ def rows() -> list[tuple[int, str]]:
 
 
 class Numbers(Test):
-    """The numbers that ./vgpu pictures computes from a recording."""
+    """The numbers that the command `./vgpu pictures` computes from a recording."""
 
     def test_latency(self) -> None:
         """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts as a migration; a

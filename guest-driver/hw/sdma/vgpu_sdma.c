@@ -3,8 +3,8 @@
  * Starts the SDMA engines, submits jobs to the kernel's rings, and signals the fences of these
  * jobs. Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
  *
- * Every fence signals. Until then the job's packets stay in the ring, so that vgpu_sdma_recover.c
- * can run the job again.
+ * Every fence signals in the end, also if an engine fails. A job's packets stay in the ring until
+ * the job's fence has signalled, so that vgpu_sdma_recover.c can run the job again.
  */
 #include <linux/dma-mapping.h>
 #include <drm/drm_managed.h>

@@ -78,8 +78,8 @@ int kfd_criu_save_bos(struct kfd_process *p,
  *
  * - -ENODEV: no such GPU
  * - -EINVAL: bad description of a BO
- * - -ENOMEM: also if a handle is taken
- * - -EMFILE
+ * - -ENOMEM: no memory, or the handle of a BO in the checkpoint is in use in this process
+ * - -EMFILE: too many open files
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
 			 struct kfd_process_device *const *pdds, u32 n_pdds,

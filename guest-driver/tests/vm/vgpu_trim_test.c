@@ -25,8 +25,8 @@ static void trim_fill(struct kunit *test, struct vm_mock *m)
 }
 
 /*
- * Catches: after an unmap of all pages, a table other than the root is left; later mappings
- * get no tables.
+ * Catches: a table other than the root is left after an unmap of all pages; mappings that are made
+ * after that get no tables.
  */
 static void trim_all(struct kunit *test)
 {

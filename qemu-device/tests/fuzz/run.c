@@ -97,11 +97,11 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * Without the CAM, let virtual time pass: a queue waits for a time before
-     * it retries. With the CAM, stop virtual time. Otherwise, the device would
-     * send the interrupt entry of a fault again if the fuzzer is late. Packets
-     * need no virtual time: polls have no interval, and end before the device
-     * begins to delay their tries (POLL_EAGER in sdma/packet-sync.c).
+     * If the CAM is off, let virtual time pass, because a queue waits before it
+     * repeats an access that has faulted. If the CAM is on, stop virtual time,
+     * so that the device never sends the interrupt entry of a fault again. No
+     * packet waits for virtual time then: the packets that poll have interval 0
+     * and poll at most POLL_EAGER times (sdma/packet-sync.c).
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

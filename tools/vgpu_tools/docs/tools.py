@@ -71,7 +71,7 @@ def options(
 
 
 def _usage(main: str) -> str:
-    """Return the value of USAGE in cli/main.py."""
+    """Return the help text of ./vgpu. `main` is the text of cli/main.py. Raises Failure if it has no such text."""
     for node in ast.parse(main).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "USAGE":
             return _text(node.value)

@@ -75,8 +75,8 @@ struct hold {
 };
 
 /*
- * Make a fence that hold_release() signals later. Do all work that may take long before this call:
- * vgem signals the fence itself ten seconds after the fence was made.
+ * Make a fence that hold_release() signals later. Before this call, do all the work that may take
+ * long: ten seconds after the fence was made, vgem signals the fence itself.
  */
 static void hold_make(struct hold *h, int fd)
 {
