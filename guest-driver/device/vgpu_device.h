@@ -25,8 +25,9 @@ struct vgpu_vm_manager;
 /**
  * struct vgpu_device - one GPU
  *
- * A part allocates its structure with drmm_kzalloc() before it adds drmm actions that use the
- * structure, because the release of the DRM device runs in reverse order. kfd/ does not use drmm.
+ * Each of @hw to @pm points to the structure of a part of the driver. The part first allocates the
+ * structure with drmm_kzalloc(), then adds drmm actions that use it. The release of the DRM
+ * device works in reverse order: it frees the structure after these actions. kfd/ uses no drmm.
  */
 struct vgpu_device {
 	/** @drm: DRM device; its release frees this structure and what @hw to @pm point to */

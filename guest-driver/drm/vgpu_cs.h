@@ -67,7 +67,7 @@ struct vgpu_cs {
 	u64 user_fence_mc;
 	/** @signals: syncobjs to signal, or NULL */
 	struct vgpu_cs_signal *signals;
-	/** @num_signals: number of @signals */
+	/** @num_signals: number of entries in @signals that hold a reference to a syncobj */
 	u32 num_signals;
 	/** @exec: reservations of the BOs and of vgpu_file.root */
 	struct drm_exec exec;

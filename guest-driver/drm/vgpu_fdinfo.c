@@ -36,7 +36,7 @@ enum { REGION_CPU, REGION_GTT, REGION_VRAM, REGION_DOORBELL, N_REGIONS };
  * struct fdinfo_sums - sums of a client's memory, in bytes
  */
 struct fdinfo_sums {
-	/** @region: memory by region */
+	/** @region: indexed by REGION_CPU to REGION_DOORBELL */
 	struct fdinfo_region region[N_REGIONS];
 	/** @requested_vram: size of the BOs whose domains prefer VRAM */
 	u64 requested_vram;

@@ -268,7 +268,10 @@ static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 
 	ret = job_check(job);
 	fence = ret ? ERR_PTR(ret) : job_submit(job);
-	/* This wait in drm_sched's worker ends: hardware fences signal without the worker. */
+	/*
+	 * On an error, wait in drm_sched's worker. The wait cannot deadlock, because the hardware
+	 * fences of the earlier jobs signal without the worker.
+	 */
 	if (IS_ERR(fence))
 		job_wait_earlier(job);
 	job_release_claim(job, IS_ERR(fence) ? NULL : fence);

@@ -57,7 +57,7 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
  *
  * Context: any.
  *
- * Return: number of pages: first the transfer windows, then the pages that the GTT manager may use.
+ * Return: number of pages, transfer windows included. The GTT manager may use all other pages.
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {

@@ -212,7 +212,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  *
  * Return:
  * * 0: no access uses an old translation any more
- * * -ETIMEDOUT: no recovery is accepted after a timeout, or the device was given up before
+ * * -ETIMEDOUT: the device was given up before the call, or the invalidation timed out and the
+ *   driver accepts no recovery (before vgpu_reset_start(), after vgpu_reset_stop())
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

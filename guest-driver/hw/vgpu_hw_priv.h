@@ -194,9 +194,9 @@ struct vgpu_hw_state {
 	void __iomem *mmio;
 	/** @doorbell: CPU mapping of BAR 2, doorbells */
 	void __iomem *doorbell;
-	/** @default_page: page of zeros to which accesses with a no-retry fault are redirected */
+	/** @default_page: page of zeros to which reads with a no-retry fault are redirected */
 	void *default_page;
-	/** @default_page_dma: bus address of @default_page */
+	/** @default_page_dma: bus address, for hub registers: @default_page is not in the GART */
 	dma_addr_t default_page_dma;
 	/** @latch_lock: protects pairs of registers in which an access to one latches the other */
 	spinlock_t latch_lock;

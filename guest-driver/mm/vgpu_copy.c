@@ -290,7 +290,10 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	ret = copy_side_init(vdev, &op.src, src, size);
 	if (!ret)
 		ret = copy_side_init(vdev, &op.dst, dst, size);
-	/* An engine has only one transfer window. The window's entries are made from @ttm. */
+	/*
+	 * An engine has only one transfer window, so at most one side may need the window. The
+	 * window's entries are made from op.sys, the DMA addresses of @ttm.
+	 */
 	if (!ret && ((op.src.window && op.dst.window) ||
 		     ((op.src.window || op.dst.window) && !op.sys)))
 		ret = -EINVAL;
@@ -519,7 +522,8 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
  * @to_vram: true to copy to VRAM, false to copy to system memory
- * @sys: DMA address of each system page, 0 or DMA_MAPPING_ERROR (see pair_copies())
+ * @sys: DMA address of each system page. If @sys[i] is 0, there is no system page: a copy to VRAM
+ *   clears the page at @vram[i]. If @sys[i] is DMA_MAPPING_ERROR, @vram[i] is not used
  * @vram: offset in VRAM of each VRAM page, in bytes; in any order
  * @npages: length of @sys and of @vram
  *

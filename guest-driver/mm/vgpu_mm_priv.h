@@ -53,7 +53,7 @@ struct vgpu_gtt_mgr {
  * struct vgpu_shrink - state of the swap-out of BOs under memory pressure
  */
 struct vgpu_shrink {
-	/** @shrinker: shrinker that reclaim calls */
+	/** @shrinker: queues @work when reclaim asks for pages, and does not wait for @work */
 	struct shrinker *shrinker;
 	/** @oom: OOM notifier, called before the kernel kills a process */
 	struct notifier_block oom;

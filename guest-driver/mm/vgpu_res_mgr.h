@@ -19,7 +19,7 @@ struct drm_printer;
 struct vgpu_device;
 
 /**
- * struct vgpu_vram_mgr - VRAM manager of a device
+ * struct vgpu_vram_mgr - allocates VRAM, and lists the BOs that lost their content or left VRAM
  */
 struct vgpu_vram_mgr {
 	/** @manager: TTM's manager; its size and usage are in bytes */

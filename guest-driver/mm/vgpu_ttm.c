@@ -552,7 +552,10 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	if (!res || res->mem_type != TTM_PL_VRAM ||
 	    dma_resv_reserve_fences(tbo->base.resv, 1))
 		goto unlock;
-	/* The clear runs after jobs that may still write to the BO, for example a user fence. */
+	/*
+	 * The clear runs after all fences in the reservation have signalled, because jobs may still
+	 * write to the BO.
+	 */
 	fence = vgpu_mm_clear_res(bo->vdev, tbo->base.resv, res, false);
 	if (IS_ERR(fence))
 		goto unlock;

@@ -260,9 +260,9 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
  * struct vram_hope - whether VRAM may become free for an allocation
  */
 struct vram_hope {
-	/** @held: true if another thread holds the reservation of a BO of user space */
+	/** @held: true if a BO of user space is reserved, by another thread or by the caller */
 	bool held;
-	/** @evictable: true if a BO may be evicted */
+	/** @evictable: true if at least one BO is not reserved and may be evicted now */
 	bool evictable;
 	/**
 	 * @kept: number of jiffies after which an owner first allows an eviction: the minimum of
@@ -319,8 +319,9 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 	long left;
 
 	/*
-	 * Pause, so that other threads make progress, if the allocation may succeed now, or if it
-	 * is unknown whether a reserved BO may be evicted.
+	 * If a BO may be evicted, or VRAM was freed, the next try may succeed. Pause for one jiffy
+	 * first, so that other threads make progress. Do the same if no time is known, but a BO is
+	 * reserved: vram_look() cannot tell whether a reserved BO may be evicted.
 	 */
 	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
 	    (hope.held && !hope.kept)) {

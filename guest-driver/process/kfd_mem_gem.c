@@ -226,9 +226,10 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait for the moves of the BOs. vgpu_vm_clear_mappings() clears the old page-table entries
-	 * of a moved BO, but queues use them until the copy of the BO begins. After the copy,
-	 * queues run only once a restore has written new entries.
+	 * Wait until no move of the BOs is in flight. vgpu_vm_clear_mappings() clears all old
+	 * page-table entries of a moved BO, also those of pages that stay mapped. Before the copy
+	 * of the BO begins, queues may still run, and would fault on the cleared entries. After the
+	 * copy, queues run only once a restore has written new entries.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

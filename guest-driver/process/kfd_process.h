@@ -175,7 +175,7 @@ struct kfd_process {
 	 * change
 	 */
 	struct kfd_process_device *pdds[KFD_MAX_GPU_INSTANCE];
-	/** @n_pdds: number of @pdds */
+	/** @n_pdds: number of GPUs in @pdds; may be 0; does not change */
 	u32 n_pdds;
 	/** @pqm: queue ids */
 	struct process_queue_manager pqm;

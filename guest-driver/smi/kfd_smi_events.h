@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * SMI events: reports of what happens on a GPU. User space reads these events from a file
- * (kfd_smi_open()). smi/ calls no other folder of the driver: MMU notifiers send events, so
- * kfd_smi_lock is the innermost lock.
+ * (kfd_smi_open()).
+ *
+ * The sender of an event may hold other locks of the driver, for example in an MMU notifier. So
+ * kfd_smi_lock must be the innermost lock, and smi/ calls no function of another folder.
  */
 #ifndef KFD_SMI_EVENTS_H
 #define KFD_SMI_EVENTS_H

@@ -20,8 +20,13 @@ enum svm_verdict {
 	/* Page table entries were written. */
 	SVM_FAULT_REPAIRED,
 	/*
-	 * The PTE allows the access by now, access to memory was removed since the fault, or no
-	 * process needs the repair. If the engine still needs the page, it raises a new fault.
+	 * The fault is out of date. If the engine still needs the page, it raises a new fault.
+	 * Causes:
+	 *
+	 * - The PTE allows the access by now, or is no-retry.
+	 * - The access is not allowed now, but may have been allowed when the fault was raised (see
+	 *   svm_fault_checkpoint()).
+	 * - No process needs the repair.
 	 */
 	SVM_FAULT_STALE,
 	/*

@@ -24,7 +24,7 @@ struct svm_fault {
 	u32 cam;
 	/** @pasid: PASID of the process; 0 for the kernel */
 	u16 pasid;
-	/** @vmid: VMID of the access */
+	/** @vmid: used in messages and to compare entries; the process is found by @pasid */
 	u8 vmid;
 	/**
 	 * @not_present: IH_RING_FAULT_VALID is set in the entry. As amdkfd does, the driver then

@@ -119,9 +119,12 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * The current fault migrates @page to VRAM of GPU index @gpu or, if @in_place is true, makes the
- * page reachable for @gpu. For each GPU that loses the page, mark recent pulls of the page (struct
- * svm_pull) as contested.
+ * Mark recent pulls of @page (struct svm_pull) by other GPUs as contested if the current fault
+ * takes the page out of the VRAM of these GPUs:
+ *
+ * - @in_place is false: the fault migrates the page to VRAM of GPU index @gpu.
+ * - @in_place is true: the fault maps the page for @gpu, without migration to VRAM. If the page is
+ *   in VRAM that @gpu does not reach, the page migrates to system memory.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)

@@ -42,7 +42,8 @@ struct vgpu_pt_table {
 	 */
 	u64 *leaf;
 	/**
-	 * @child: tables below this one, by index; no elements in a PTB. A leaf also has a PTB here
+	 * @child: tables below this one, by index; no elements in a PTB. In a PDB0, child[i] exists
+	 * also while entry i is a leaf: a split of the leaf needs this PTB
 	 */
 	struct vgpu_pt_table *child[];
 };

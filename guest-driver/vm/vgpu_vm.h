@@ -66,7 +66,7 @@ struct vgpu_vm_span {
 	 * (modulo 2^64)
 	 */
 	u64 addr;
-	/** @npages: number of pages */
+	/** @npages: size in pages of VGPU_PAGE_SIZE */
 	u64 npages;
 	/**
 	 * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and

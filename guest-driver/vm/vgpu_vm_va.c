@@ -265,12 +265,14 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * Mappings keep their pages outside of the range. The GPU does not reach the removed pages.
+ * Mappings keep their pages outside of the range. On return, the GPU does not reach the removed
+ * pages.
  *
  * Context: the BOs in the range are reserved (vgpu_vm_lock_range()). If @vm belongs to the render
  * node, no job is in flight; if @vm belongs to KFD, no move of these BOs is in flight.
  *
- * Return: 0; -EINVAL for an invalid range; -ENOMEM. On an error nothing is changed.
+ * Return: 0; -EINVAL if the range is invalid; -ENOMEM if memory is short. On an error nothing is
+ * changed.
  */
 int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 {

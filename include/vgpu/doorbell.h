@@ -23,7 +23,11 @@
 #define DOORBELL_IH			0x178
 #define DOORBELL_NON_CP_FIRST		0x100
 #define DOORBELL_NON_CP_LAST		0x18f
-#define DOORBELL_MIRROR			0x200	/* doorbells of a page */
+/*
+ * Number of 64-bit doorbells in a page of 4 KiB. A slice has two pages with the
+ * same layout.
+ */
+#define DOORBELL_MIRROR			0x200
 #define DOORBELL_SLICE_SIZE		0x2000u	/* bytes per process */
 
 /*

@@ -260,7 +260,10 @@ static VGPUStep hws_packet(VGPUCp *cp)
     bool full = false;
     VGPUStep step;
 
-    /* Execute a copy: the driver may change the packet in memory. */
+    /*
+     * Check and execute the packet's copy in @dw: the driver may change the
+     * packet in memory after the check.
+     */
     step = vgpu_cp_fetch(x, 0, dw, 1);
     if (step != VGPU_STEP_DONE) {
         return step;

@@ -89,8 +89,9 @@ typedef struct CpProcess {
 
 /*
  * The scheduler, which executes a run list in slices: see hws.c. Written by the
- * CP's thread. Exception: if @queue is not the worker's current queue, any
- * thread that holds w.lock may end the run list (vgpu_cp_hws_end()).
+ * thread of the worker VGPUCp.w. Exception: any thread that holds VGPUCp.w.lock
+ * may end the run list (vgpu_cp_hws_end()), unless @queue, the last member, is
+ * the worker's current queue.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -114,9 +115,10 @@ typedef struct CpHws {
     /* The run list, which is in memory. list.pos is the next packet. */
     VGPUIndirect list;
     /*
-     * Copy of @list from the start of this slice. If a chain packet leads back
-     * to this position, no packets are left for another slice. If @list never
-     * changes in the slice, the run list stalls: see @starved.
+     * Value of @list at the start of this slice. If a chain packet brings @list
+     * back to this value, the slice has executed all packets from this position
+     * on, and none are left for another slice. A stall is found by the same
+     * comparison: see @starved.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */

@@ -68,9 +68,9 @@ static bool ih_push_deferred(VGPUState *s, unsigned *left)
             return false;
         }
         /*
-         * Remove the entry only after the push, which may announce ring 1 or 2
-         * in ring 0. While the list is not empty, the announcement is queued at
-         * the end of the list.
+         * Remove the entry only now: if the push fails above, the entry has to
+         * stay in the list. (A push to ring 1 or 2 may also add an entry, which
+         * announces that ring, at the end of the list.)
          */
         QSIMPLEQ_REMOVE_HEAD(&s->ih->deferred, next);
         s->ih->num_deferred--;

@@ -84,8 +84,8 @@ bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
 
     object_ref(OBJECT(s));
     /*
-     * The translation needs the BQL: the IOMMU may report a fault by MSI, or
-     * read tables in registers of other devices.
+     * The caller holds the BQL, because the IOMMU may access other devices: the
+     * IOMMU may report a fault by MSI, or read a table in the BAR of a device.
      */
     WITH_RCU_READ_LOCK_GUARD() {
         t = address_space_get_iotlb_entry(as, addr, write,

@@ -35,8 +35,9 @@ typedef struct VGPUIommuStamp {
     uint32_t invs;
     uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
     /*
-     * VMID of the access. Invalidations of other VMIDs do not matter: a page
-     * stays in the IOMMU as long as @vmid translates to the page.
+     * VMID of the access. @invs counts invalidations of this VMID only. That is
+     * enough, because the driver removes the accessed page from the IOMMU only
+     * after an invalidation of this VMID.
      */
     uint8_t vmid;
 } VGPUIommuStamp;
@@ -130,8 +131,9 @@ void vgpu_iommu_schedule(VGPUState *s);
  * @r: set to the reply, except stamp and until
  *
  * Context: BQL held, no lock of the device.
- * Return: true; false if code that the IOMMU called has unplugged this device.
- * Then @s is freed unless the caller holds a reference.
+ * Return: true; false if this device was unplugged during the call. Then @s is
+ * freed unless the caller holds a reference. (The IOMMU may report a fault by a
+ * write to any address, even to a register that unplugs this device.)
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);

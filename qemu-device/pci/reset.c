@@ -19,8 +19,9 @@
 
 /*
  * Hold all workers, so that the CP maps no SDMA queue to an engine that is
- * already reset. Hold the CP first, because vgpu_cp_hold() waits for a step of
- * the CP that may need the lock of an SDMA engine.
+ * already reset. Hold the CP first: vgpu_cp_hold() waits for a step of the CP.
+ * If vgpu_sdma_hold() already kept the locks of the engines, this step might
+ * wait for such a lock, and never end.
  */
 static void hold_workers(VGPUState *s)
 {

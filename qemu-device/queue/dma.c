@@ -92,9 +92,10 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Handle a fault in @span, the result of the translation of @va. Unless the
- * access stalls, @span is mapped on return; if writes are dropped, span->host
- * is NULL. @invs is the value of dma_invalidations() before the translation.
+ * Handle the fault, if any, in @span, the result of the translation of @va.
+ * @invs is the value of dma_invalidations() before the translation. Unless the
+ * return value is VGPU_DMA_STALL, the access can use @span. If writes are to be
+ * dropped, span->host is NULL.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)

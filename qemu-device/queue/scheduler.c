@@ -106,8 +106,10 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         lasts = !wptr_moved;
         break;
     /*
-     * These waits need no test. The worker's thread compares the times, and the
-     * main loop gets its requests only after q->wait is set below.
+     * These waits need no test. POLL and DEVICE end at a time, which
+     * worker_queue_ready() checks later. REG and IOMMU end when the main loop
+     * has served a request. The main loop serves no request before q->wait is
+     * set below.
      */
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
@@ -140,8 +142,8 @@ static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 }
 
 /*
- * Return true if queue @n can run now. If the queue waits until some time of a
- * clock, lower this clock's time in @next to that time.
+ * Return true if queue @n can run now. @next has the earliest deadline on each
+ * clock. If queue @n waits for an earlier deadline, store this one in @next.
  */
 static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {

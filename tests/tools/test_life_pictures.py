@@ -10,8 +10,8 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
-# One repair covers both faults of range A (0x5000 and 0x6000). The fault of range B (0x9000) comes after
-# the end of the first panel of the picture svm-life, and before the start of the second panel.
+# The driver handles both faults of range A (0x5000 and 0x6000) together. The fault of range B (0x9000)
+# comes after the end of the first panel of the picture svm-life, and before the start of the second panel.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1

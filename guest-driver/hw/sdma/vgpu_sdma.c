@@ -226,8 +226,9 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 		fence->end = ring->wptr;
 		fence->engine = ring->engine;
 		/*
-		 * The recovery rings the doorbell with ring->submitted, also under fence_lock. So
-		 * the last doorbell carries the highest wptr.
+		 * This function holds fence_lock until it has rung the doorbell (below).
+		 * vgpu_sdma_ring_unpark() also holds fence_lock when it writes ring->submitted to
+		 * the doorbell. So the value of the doorbell never decreases.
 		 */
 		ring->submitted = ring->wptr;
 		/*

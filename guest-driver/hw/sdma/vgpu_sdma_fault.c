@@ -287,9 +287,10 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 
 	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	/*
-	 * Without an IOMMU, the device latches a fault and writes the interrupt entry in one step,
-	 * so the caller has handled all entries. Behind an IOMMU, an entry of VMID 0 may arrive
-	 * later and start the recovery then.
+	 * The driver may clear GATE_USER now. If the caller has handled an entry of VMID 0,
+	 * GATE_KERNEL keeps the gate closed. Without an IOMMU, no entry is still to come: the
+	 * device latches a fault and writes the entry in one step. Behind an IOMMU, an entry of
+	 * VMID 0 may arrive later. The recovery then starts, but the faulted job may have ended.
 	 */
 	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_USER);
 	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);

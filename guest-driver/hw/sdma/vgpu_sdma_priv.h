@@ -46,8 +46,9 @@ struct vgpu_sdma_ring {
 	struct mutex lock;
 	/**
 	 * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
-	 * and @done; taken in hard interrupt context. Also the lock of the dma_fences. A signalled
-	 * fence may outlive @fence_lock, because the last put takes no lock
+	 * and @done; taken in hard interrupt context. Also the lock of the jobs' fences. A
+	 * signalled fence may outlive the ring: the last dma_fence_put() of a signalled fence does
+	 * not take the fence's lock
 	 */
 	spinlock_t fence_lock;
 	/**
@@ -99,8 +100,9 @@ struct vgpu_sdma_ring {
 	/** @ring_mc: MC address of @ring */
 	u64 ring_mc;
 	/**
-	 * @fence_wb: memory to which the FENCE packet of each job writes the job's number. The last
-	 * job that wrote its number may not be done yet (vgpu_sdma_ring_poll())
+	 * @fence_wb: memory to which the FENCE packet of each job writes the job's number. The job
+	 * may not be done yet: after FENCE, the job waits while a fault is latched or examined
+	 * ("DOC: the gate" in vgpu_sdma_fault.c)
 	 */
 	__le32 *fence_wb;
 	/** @fence_dma: bus address of @fence_wb */
@@ -113,7 +115,7 @@ struct vgpu_sdma_ring {
 	u64 submitted;
 	/** @done: start of the oldest pending job, in bytes since creation of the ring */
 	u64 done;
-	/** @fence_context: dma_fence context */
+	/** @fence_context: timeline of the jobs' fences, which signal in the order of submission */
 	u64 fence_context;
 	/** @fence_seqno: number of the last job written to the ring; protected by @lock */
 	u64 fence_seqno;

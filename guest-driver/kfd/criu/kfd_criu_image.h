@@ -43,9 +43,9 @@ struct kfd_criu_head {
 	u32 version;
 	/** @bytes: length of the private data, this head included */
 	u64 bytes;
-	/** @n_devices: number of devices */
+	/** @n_devices: number of the process's GPUs, with and without KFD_CRIU_HAS_VM */
 	u32 n_devices;
-	/** @n_bos: number of BOs */
+	/** @n_bos: number of allocations on all devices, doorbells and the MMIO page included */
 	u32 n_bos;
 	/** @n_queues: number of queues on all devices */
 	u32 n_queues;
@@ -124,7 +124,7 @@ struct kfd_criu_queue {
 	u32 flags;
 	/** @id: queue id that user space uses */
 	u32 id;
-	/** @ring_va: address of the ring */
+	/** @ring_va: GPU address in the process's address space, page aligned */
 	u64 ring_va;
 	/** @rptr_va: address of the read pointer in user memory */
 	u64 rptr_va;

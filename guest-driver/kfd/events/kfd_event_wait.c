@@ -2,8 +2,8 @@
 /*
  * Implements WAIT_EVENTS, and wakes waiting calls when events are signalled or destroyed.
  *
- * All calls that wait for an auto-reset event consume a signal of the event. If no call waits, the
- * next call that names the event consumes the signal.
+ * One signal of an auto-reset event satisfies all calls that wait for the event. If no call waits,
+ * the event stays signalled until the next call that names the event.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -84,7 +84,10 @@ struct kfd_wait {
 	u32 n;
 	/** @n_set: number of entries that are satisfied */
 	u32 n_set;
-	/** @named: by event id, first entry that names the event; only for the calling thread */
+	/**
+	 * @named: maps the id of an event to the call's first entry for this event. Only the
+	 * calling thread uses @named
+	 */
 	struct xarray named;
 	/** @entry: entries, in the order of the ioctl's array */
 	struct kfd_wait_entry entry[] __counted_by(n);
@@ -98,9 +101,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Count @names entries that an event has just satisfied, and wake the waiting thread if the wait is
- * over now. @first is the first entry of the call that names the event. The lock of kfd_events.all
- * is held.
+ * An event has just satisfied @names entries of a call: add @names to kfd_wait.n_set. If this ends
+ * the wait, wake the waiting thread. @first is the call's first entry for the event. The lock of
+ * kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {

@@ -24,7 +24,7 @@
 struct svm_hive {
 	/** @link: link in svm_hives */
 	struct list_head link;
-	/** @id: id of the hive */
+	/** @id: vgpu_xgmi.hive of the GPUs; not 0 */
 	u64 id;
 	/** @segment: size of each GPU's part of the hive's address space, in bytes */
 	u64 segment;

@@ -486,10 +486,16 @@ static void ring_restarts_in_poll(struct kunit *test)
 }
 
 /*
- * The first job has written its number and has a fault of VMID 0. A poll reads this number after
- * the recovery has cleared the fault and before the recovery restarts the ring. Then the ring goes
- * down. Catches: vgpu_sdma_ring_down() ends the job as done, although the engine has not run it
- * again. (The CPU cannot run the job, so the correct end is -ENODEV.)
+ * A job has written its number, but has had a fault of VMID 0. So its result may be wrong, and the
+ * job must run again:
+ *
+ * 1. The recovery clears the fault.
+ * 2. A poll reads the number of the job.
+ * 3. The recovery restarts the ring.
+ * 4. The ring goes down before the engine has run the job again.
+ *
+ * Catches: vgpu_sdma_ring_down() ends the job as done, because of the poll. (The correct end is
+ * -ENODEV, because the CPU cannot run the job.)
  */
 static void ring_polled_before_restart(struct kunit *test)
 {

@@ -24,7 +24,10 @@ struct vgpu_mock {
 	struct vgpu_device vdev;
 	/** @hw: vgpu_device.hw */
 	struct vgpu_hw_state hw;
-	/** @mman: vgpu_device.mman */
+	/**
+	 * @mman: vgpu_mock_new() initialises the VRAM and GTT managers, and only those members of
+	 * @mman.bdev that the managers need
+	 */
 	struct vgpu_mman mman;
 	/** @vmm: vgpu_device.vmm; @vmm.lock is not initialised */
 	struct vgpu_vm_manager vmm;

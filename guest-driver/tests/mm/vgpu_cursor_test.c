@@ -74,7 +74,10 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 					    offset_in_page(at),
 					    "walk of %llu bytes from %llu, at %llu",
 					    size, start, at);
-		/* Skip a part of the run, a number of the remaining bytes, or the whole run. */
+		/*
+		 * Skip at most this run, or a number of bytes that may end in a later run, or
+		 * exactly this run.
+		 */
 		switch (vgpu_mock_random(mock, 3)) {
 		case 0:
 			step = 1 + vgpu_mock_random(mock, cur->size);

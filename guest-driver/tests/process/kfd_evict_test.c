@@ -40,7 +40,7 @@ struct evict_mock {
 	struct kfd_node node;
 	/** @cb: callback of the eviction fence */
 	struct dma_fence_cb cb;
-	/** @called: @cb was called */
+	/** @called: if false, @queued and @locked have no meaning yet */
 	bool called;
 	/** @queued: restore_work was queued when @cb was called */
 	bool queued;

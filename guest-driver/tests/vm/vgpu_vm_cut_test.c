@@ -38,7 +38,7 @@ struct cut_watch {
 	u64 first;
 	/** @last: last page that is unmapped */
 	u64 last;
-	/** @writes: number of writes */
+	/** @writes: number of calls of vgpu_pt_ops.write; if 0, the case has tested nothing */
 	unsigned int writes;
 	/**
 	 * @late: number of writes that come too late: a fault could already create an SVM range at

@@ -64,8 +64,9 @@ enum delay_kind delay_kind_of_file(int fd);
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
- * Set the state (me in delay.c) of the calling process or thread, which is new. @o is the result of
- * delay_fork_origin() in the creator. If @root is NULL, me.root keeps the creator's value.
+ * A new process or thread calls this function to set its state (me in delay.c). @o is the result of
+ * delay_fork_origin() in the creator. @root and @base are the new values of me.root and me.base. If
+ * @root is NULL, me.root keeps the creator's value.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

@@ -566,7 +566,6 @@ static void do_poison(int (*fn)(int to, int from))
 		 us < 0 ? 0 : us);
 }
 
-/* Command "moves", see lose_moving(). */
 static void do_moves(void)
 {
 	struct child c;

@@ -119,9 +119,10 @@ static void test_barrier(void)
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
     /*
-     * The OR packet is complete. The AND packet still waits for signals 0 and
-     * 2. If the AND packet has not yet read 0 from signal 1, the packet now
-     * also waits until signal 1 is 0 again.
+     * The OR packet is complete. The AND packet waits for signals 0 and 2. Set
+     * signal 1 to the value 1 again. If the AND packet has already found the
+     * value 0 in signal 1, the packet ignores the new value. Otherwise the
+     * packet waits for signal 1, too.
      */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);

@@ -264,9 +264,11 @@ static void test_invalidate(void)
 }
 
 /*
- * An injection suppresses the acknowledge until the PASID has moved to another
- * VMID. Catches: INVALIDATE_TLBS never completes, because the packet waits for
- * the ACK bit of the new VMID. (The request names only the old VMID.)
+ * INVALIDATE_TLBS looks up the VMID of a PASID, and requests from the hub an
+ * invalidation of this VMID. An injection suppresses the acknowledge until the
+ * PASID has moved to another VMID. Catches: the packet never completes, because
+ * the packet waits for the ACK bit of the new VMID. (The hub sets only the ACK
+ * bit of the old VMID.)
  */
 static void test_invalidate_moved(void)
 {
@@ -400,9 +402,9 @@ static void test_reg_wait(void)
 }
 
 /*
- * Catches: an SDMA queue is unmapped and mapped again while the register write
- * of its SRBM_WRITE packet is pending, so that the packets after the SRBM_WRITE
- * run before the write is complete.
+ * Catches: the packets after an SRBM_WRITE run before the register write is
+ * complete, because the SDMA queue is unmapped and mapped again during the
+ * write. (The unmap must wait for the write.)
  */
 static void test_srbm_unmapped(void)
 {
@@ -552,8 +554,9 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[GO]);
     qvgpu_wait_until(qatomic_read(&words[GOES]));
     /*
-     * The KIQ maps u[1], which sets GONE. One thread serves u[0] and u[1]. So
-     * when GONE is set, u[0] waits for its write.
+     * Wait until u[0] has requested its register write: let the KIQ map u[1],
+     * which sets GONE. One thread runs u[0] and u[1]. The thread runs u[1] only
+     * after u[0] has made its request.
      */
     qvgpu_gate_open(&gate[GO_TOO]);
     qvgpu_wait_until(qatomic_read(&words[GONE]));

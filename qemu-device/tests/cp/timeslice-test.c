@@ -156,9 +156,10 @@ static void test_processes(void)
 }
 
 /*
- * As test_queues(), for twelve processes with four queues each. With ten HQDs,
- * the queues of one process can be in two time slices. RUN_LIST allows three
- * processes at a time, but all processes must get time slices.
+ * As test_queues(), for twelve processes with four queues each. Ten HQDs hold
+ * the queues of two and a half processes, so a process can have two queues in
+ * one time slice and two in the next. RUN_LIST allows three processes at a
+ * time, but all processes must get time slices.
  */
 static void test_both(void)
 {

@@ -86,9 +86,11 @@ static bool fault(PageWalk *w, const Case *t)
 }
 
 /*
- * Each fault class has at most one interrupt bit in VM_CONTEXT_CNTL. Catches: a
- * fault raises no interrupt although the bit is 1 or the class has no bit; a
- * fault raises an interrupt although the bit is 0.
+ * Catches:
+ * - A fault raises an interrupt although the interrupt bit of its class is 0.
+ * - A fault raises no interrupt although the interrupt bit of its class is 1.
+ * - A fault raises no interrupt if its class has no interrupt bit. (A fault of
+ *   such a class must always raise an interrupt.)
  */
 static void test_interrupts(void)
 {

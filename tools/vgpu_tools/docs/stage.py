@@ -49,7 +49,7 @@ class Stage:
         """Write the pages, and the files to which the pages link, below a folder. A page is written only
         if its content differs, so that Sphinx reads only changed pages again."""
         for file, text in self.pages.items():
-            # Generated pages that are not Markdown are written without changes of links and anchors.
+            # A page that is not Markdown is generated reStructuredText, and has no links to convert.
             put(target / place(file), self.converted(file) if file.endswith(".md") else text)
         for file in sorted(self.copies):
             copy = target / "files" / file

@@ -25,7 +25,8 @@ class Rule:
 
     paths: tuple[str, ...]  # regular expressions for a file's whole name
     suites: tuple[str, ...] = ()
-    # In `programs` and `machines`, "\1" stands for the text of the first group in the path that matches the file.
+    # In `programs` and `machines`, "\1" stands for a part of the file's name: the part that matched the first group
+    # "(...)" of the regular expression.
     programs: tuple[str, ...] = ()  # programs of the guest suites
     machines: tuple[str, ...] = ()  # files of tests/avocado and tests/tools, without .py
 

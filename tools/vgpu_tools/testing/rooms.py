@@ -78,7 +78,7 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
         for one in rooms.sections.values():
             if one.prefix.endswith("/") and name.startswith(one.prefix):
                 tries.append(join(one.folder, name[len(one.prefix) :]))
-        # Last, search in include/, which contains the headers for all rooms (OPEN).
+        # Last, search in include/: all rooms may include the headers of include/vgpu/, as "vgpu/NAME.h".
         tries.append(join(dirname(OPEN), name))
         found = [path for path in map(normpath, tries) if path in rooms.files][:1]
         # A name without a folder may mean any file with this name in the C file's section, because a build may have an

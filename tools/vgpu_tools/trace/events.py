@@ -137,8 +137,9 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
         ]
         found.append((event, same))
     whose = _devices(found)
-    # A device repeats its serials after a reset. So several device events may match one driver event. Then the gap
-    # decides: host time of the device event minus GPU time of the driver event. All faults have about the same gap.
+    # A device repeats its serials after a reset, so several device events (`fault`) may match one driver event
+    # (`event`). The gap is the host time of `fault` minus the GPU time of `event`. The gap is nearly the same for all
+    # true pairs. So join the pairs with a gap closest to the usual gap first.
     gaps = [
         (fault.at - event.number("ts") * GPU_TICK_NS, event, fault)
         for event, same in found

@@ -64,7 +64,10 @@ struct work {
 	/** @user_mem: memory of the userptr BO */
 	/** @svm: memory with SVM ranges */
 	char *user_mem, *svm;
-	/** @svm_save: save area of @aql: an SVM range if @big is true, otherwise the BO @save */
+	/**
+	 * @svm_save: save area of @aql: a copy of @save. If @big is true, svm_save.va is changed to
+	 * the address of an SVM range.
+	 */
 	struct vg_bo svm_save;
 	/** @queue: SDMA queue */
 	struct vg_queue queue;
@@ -79,7 +82,7 @@ struct work {
 	/** @xnack: XNACK mode */
 	int xnack;
 	/** @late: whether a restored process maps @svm only after a first, failing RESUME */
-	/** @big: whether the save area of @aql is an SVM range outside of @svm, instead of a BO */
+	/** @big: whether there is one more SVM range, outside of @svm: the save area of @aql */
 	bool late, big;
 };
 

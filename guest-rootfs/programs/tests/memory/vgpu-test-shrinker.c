@@ -388,9 +388,10 @@ static void too_large(void)
 }
 
 /*
- * A process locks memory until a quarter of the BOs' pages is swapped out, and an eighth of the
- * BOs' bytes is on the swap device. Catches: the OOM killer kills this process, although the driver
- * could swap out idle BOs.
+ * A process locks memory until two conditions are true: the driver has swapped out a quarter of the
+ * BOs' pages into shmem pages, which may still be in RAM, and the swap device is in use for an
+ * eighth of the BOs' bytes. Catches: the OOM killer kills this process, although the driver could
+ * swap out idle BOs.
  */
 static void memory_runs_out(void)
 {

@@ -760,7 +760,7 @@ static void link_down(void)
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &more));
 	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
 	gpu_write(1, &bo, SEED);
-	/* The host takes the link down and then sends a line. */
+	/* On this word, the host takes the link down. say() returns after that. */
 	say("linked");
 
 	vg_pattern_fill(stage[1].cpu, SIZE, SEED + 1, 0);
@@ -770,7 +770,7 @@ static void link_down(void)
 	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
 	gpu_check(0, &bo, SEED);
 	ERRNO(EINVAL, vg_bo_map_peer(&more, &vg.gpu[1]));
-	/* The host brings the link up again and then sends a line. */
+	/* On this word, the host brings the link up again. say() returns after that. */
 	say("down");
 
 	OK(vg_queue_destroy(&q[1]));

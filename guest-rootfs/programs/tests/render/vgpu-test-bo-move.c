@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Move BOs that jobs use, with or without listing them. Catches: a move blocks the caller; a move
- * runs before earlier jobs of the BO complete; a later job does not wait for the move, or reads the
- * BO's old memory.
+ * Move a BO that jobs use. Some of these jobs do not have the BO in their BO list. Catches: a
+ * submission that moves the BO waits for the move; a move does not wait for earlier jobs that use
+ * the BO; a later job does not wait for the move, or reads the BO's old memory.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>

@@ -163,8 +163,9 @@ bool t_op_uffd(struct t_thread *t)
 	bool ok;
 
 	/*
-	 * With this lock, no copy uses the slot. A GPU fault on a missing or protected page would
-	 * fail and not wait for the userfaultfd's handler, because HMM returns an error.
+	 * Lock the slot for writing, so that no GPU copy uses the slot during this op. Otherwise a
+	 * GPU fault of a copy on a missing or protected page would fail: HMM returns an error
+	 * instead of waiting for the userfaultfd's handler.
 	 */
 	t_lock_map(t, s, true);
 	ok = s->kind <= T_SHARED;

@@ -210,8 +210,9 @@ static void by_fault(void)
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
 		/*
-		 * Remove the GPUs' page table entries. The second mprotect() leaves the CPU's
-		 * entries of pages in VRAM read-only.
+		 * Remove the GPUs' page table entries. As a side effect, the CPU's entries of pages
+		 * in VRAM stay read-only after the second mprotect(). This matters for gpu_write()
+		 * below, not for gpu_check().
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");

@@ -108,9 +108,9 @@ static void *taker_run(void *arg)
 	char byte;
 
 	/*
-	 * Change other memory first, to load all code of the change. Otherwise this thread might
-	 * sleep below until code is read from the program file, and taker_go() would take this
-	 * sleep for the wait for mmap_lock.
+	 * Call take() on other memory first, so that the code of take() is read from the program
+	 * file now. Otherwise the call below might sleep until this code is read, and taker_go()
+	 * would mistake this sleep for the wait for mmap_lock.
 	 */
 	t->way->take((char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE);
 	t->tid = gettid();
@@ -218,8 +218,9 @@ static void fault_and_take(const struct way *way, char *p)
 
 	taker_start(&taker);
 	/*
-	 * The driver's worker serves the fault of "stalled" first. The worker holds mmap_lock for
-	 * reading until with_server() replies for the file system. The other faults wait.
+	 * The driver's worker serves the fault of "stalled" first. This fault is on a page of the
+	 * FUSE file @file, so the worker waits in the page-in, with mmap_lock held for reading,
+	 * until with_server() serves the page. The faults of "late" and "other" wait meanwhile.
 	 */
 	vg_queue_submit(&stalled.q);
 	await_faults(faults, 1);
@@ -230,9 +231,9 @@ static void fault_and_take(const struct way *way, char *p)
 	await_faults(faults, 3);
 	tap_await(fds);
 	/*
-	 * From here to tap_step(), this thread must not need mmap_lock, which the worker holds
-	 * until with_server() replies after tap_step(). So allocate no memory, and access no page
-	 * for the first time.
+	 * The driver's worker holds mmap_lock until with_server() serves the page, and
+	 * with_server() waits for tap_step(). So before tap_step(), this thread must not need
+	 * mmap_lock: allocate no memory, and access no page for the first time.
 	 */
 	taker_go(&taker);
 	tap_step(fds);
@@ -340,9 +341,10 @@ static void after_mprotect(void)
 }
 
 /*
- * An engine faults on SVM memory after munmap() has removed the VMA, but before
- * svm_range_invalidate() records the time of the munmap(). So the fault is stale. Catches: the
- * driver denies this fault, because there is no VMA.
+ * munmap() first removes the VMA and then calls svm_range_invalidate(), which records the time. An
+ * engine faults on the memory between these two steps. The driver must wait until the time is
+ * recorded, and then drop the fault as stale, because the fault is older. Catches: the driver
+ * denies this fault, because there is no VMA.
  */
 static void during_munmap(void)
 {
