@@ -522,8 +522,8 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
  * @to_vram: true to copy to VRAM, false to copy to system memory
- * @sys: DMA address of each system page. If @sys[i] is 0, there is no system page: a copy to VRAM
- *   clears the page at @vram[i]. If @sys[i] is DMA_MAPPING_ERROR, @vram[i] is not used
+ * @sys: DMA address of each system page. If sys[i] is 0, there is no system page: a copy to VRAM
+ *   clears the page at vram[i]. If sys[i] is DMA_MAPPING_ERROR, vram[i] is not used
  * @vram: offset in VRAM of each VRAM page, in bytes; in any order
  * @npages: length of @sys and of @vram
  *
