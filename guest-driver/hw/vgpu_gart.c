@@ -2,8 +2,8 @@
 /*
  * GART: the flat page table of VMID 0, in the reserved part of VRAM. Unbound entries are invalid.
  *
- * The table needs no lock, because only the owner of an entry changes the entry: the user to whom
- * the GTT manager gave the entry, or hw/ for all other entries.
+ * No lock protects the table. Each entry has one owner, and only the owner changes the entry. The
+ * GTT manager owns the entries that it has allocated to BOs. hw/ owns all other entries.
  */
 #include <linux/slab.h>
 #include <kunit/visibility.h>

@@ -265,8 +265,8 @@ struct vram_hope {
 	/** @evictable: true if at least one BO is not reserved and may be evicted now */
 	bool evictable;
 	/**
-	 * @kept: number of jiffies after which an owner first allows an eviction: the minimum of
-	 * all times that vgpu_bo_owner_ops.evict_in knows. 0 if no time is known
+	 * @kept: minimum of the results of vgpu_bo_owner_ops.evict_in that are not 0: number of
+	 * jiffies until the first BO may be evicted. 0 if all results are 0
 	 */
 	unsigned long kept;
 };
@@ -305,11 +305,11 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps; takes vgpu_vram_mgr.lock. The caller may hold reservations.
  *
  * Return:
- * * 0: VRAM was freed during the wait, or the shortest time that an owner knows has passed (see
- *   vgpu_bo_owner_ops.evict_in)
+ * * 0: VRAM was freed during the wait, or the shortest time of vgpu_bo_owner_ops.evict_in has
+ *   passed
  * * 1: the wait was a pause of one jiffy; the caller limits the number of tries
- * * -ENOENT: there is nothing to wait for, because no VRAM was freed, no BO is reserved or can be
- *   evicted now, and no owner knows a time
+ * * -ENOENT: a wait is no use. No VRAM was freed, no BO is reserved, no BO can be evicted now, and
+ *   vgpu_bo_owner_ops.evict_in returns 0 for all BOs
  * * -EINTR: fatal signal
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)

@@ -326,8 +326,9 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	verdict = svm_fault_repair(svms, gpu, f, win);
 	/*
 	 * If svms->cleared is set, a truncation of a file may have removed access, at an unknown
-	 * time. Set unmap_ts to the present time, so that this fault is stale. If the access is
-	 * still not allowed, the replay raises a newer fault.
+	 * time: the access may have been allowed when this fault was raised. Move unmap_ts to the
+	 * present time, so that the test below finds the fault stale. If the access is still not
+	 * allowed, the replay raises a newer fault.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);

@@ -39,8 +39,8 @@ struct svm_unmap_log {
 	/** @n: number of elements of @iv in use */
 	unsigned int n;
 	/**
-	 * @inexact: the log overflowed. @iv[0] is the hull of all unmapped pages; only the memory
-	 * map tells which pages of the hull are unmapped
+	 * @inexact: the log overflowed. The only interval in @iv reaches from the first to the last
+	 * unmapped page. It also contains mapped pages: look the VMAs up to exclude them
 	 */
 	bool inexact;
 	/** @iv: intervals that neither overlap nor touch */

@@ -33,10 +33,10 @@
 #define VGPU_SITE_ANY   (-2)
 
 /*
- * An occasion is an event at which an injection may take effect. A site tells
- * where an occasion arises: hub, VMID, queue and address. vgpu_inject_fires()
- * compares the site with the filters of injections. @hub, @vmid, @engine and
- * @queue may be VGPU_SITE_NONE.
+ * An occasion is an event at which an injection may take effect. A VGPUSite
+ * describes an occasion by hub, VMID, queue and address. vgpu_inject_fires()
+ * compares this description with the filters of injections. @hub, @vmid,
+ * @engine and @queue may be VGPU_SITE_NONE.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */

@@ -62,10 +62,10 @@ typedef struct VGPUIommuReply {
 
 /*
  * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
- * the last request for a translation. Who may access the IOTLB:
- * - of a queue that a worker executes: only the worker's thread
- * - of a waiting queue: a holder of the worker's lock
- * - of the interrupt handler: a holder of s->lock
+ * the last request for a translation. Context of an access to the IOTLB:
+ * - of a queue that a worker executes: the worker's thread
+ * - of a waiting queue: any thread that holds the worker's lock
+ * - of the interrupt handler: any thread that holds s->lock
  */
 struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */

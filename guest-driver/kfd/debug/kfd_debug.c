@@ -2,8 +2,8 @@
 /*
  * Begins and ends debug sessions, and raises exceptions of debugged processes.
  *
- * The debugger passes a file (pipe, FIFO or socket) to ENABLE. A byte in this file tells the
- * debugger that there are new exceptions to query.
+ * The debugger passes a file (pipe, FIFO or socket) to ENABLE. If there are new exceptions, the
+ * driver writes a byte to this file. The debugger then queries the exceptions.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

@@ -204,9 +204,9 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in. Returns 1: try again after one jiffy, because no event tells when a
- * page can move. Returns 0 (do not wait for this BO) if a reset lost the content: such pages do not
- * migrate.
+ * vgpu_bo_owner_ops.evict_in. Returns 1: the caller tries again after one jiffy, because the driver
+ * gets no event when a page becomes movable. Returns 0 (no wait for this BO) if a reset lost the
+ * content: such pages do not migrate.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

@@ -51,7 +51,7 @@ struct create_mock {
 	struct ttm_resource_manager_func man_funcs;
 	/** @driver_funcs: original functions of the VRAM manager */
 	const struct ttm_resource_manager_func *driver_funcs;
-	/** @filler: allocation that fills the VRAM outside of @bo */
+	/** @filler: allocation of all the VRAM that the BOs in @bo do not use */
 	struct ttm_resource *filler;
 	/** @bo: BOs that fill VRAM */
 	struct vgpu_bo *bo[CREATE_BOS];
@@ -70,8 +70,8 @@ struct create_mock {
 	/** @drop: completed to make @holder drop the reservations */
 	struct completion drop;
 	/**
-	 * @holding: @holder was told to take the reservations, and not yet told to drop them. Used
-	 * only by the test's thread
+	 * @holding: true from the completion of @hold to the completion of @drop. Used only by the
+	 * test's thread
 	 */
 	bool holding;
 	/** @stop: makes @holder exit at the next @hold */
