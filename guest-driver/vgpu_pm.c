@@ -21,7 +21,7 @@
 #include "reset/vgpu_reset.h"
 #include "vgpu_pm.h"
 
-/* Time limit for the render node's jobs before a sleep. */
+/* Time in jiffies for which a suspend or hibernation waits for the render node's jobs. */
 #define VGPU_PM_JOBS_TIMEOUT	(60 * HZ)
 
 /**

@@ -328,8 +328,8 @@ void bench_kfd(struct bench *b)
 
 /*
  * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The first call for a BO
- * may allocate page tables. Most later calls reuse these tables, because the driver frees empty
- * tables up to 100 ms later.
+ * may allocate page tables. The driver keeps empty tables for up to 100 ms. Most later calls come
+ * sooner, and reuse the tables.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

@@ -48,7 +48,7 @@ struct crowd {
 };
 
 /**
- * struct member - what one process of the crowd uses: KFD, the shared save area, its queues
+ * struct member - what one process uses: KFD, its import of crowd.save, its queues
  */
 struct member {
 	struct vg vg;

@@ -25,12 +25,14 @@ struct vgpu_vm_manager;
 /**
  * struct vgpu_device - one GPU
  *
- * Each of @hw to @pm points to the structure of a part of the driver. The part first allocates the
- * structure with drmm_kzalloc(), then adds drmm actions that use it. The release of the DRM
- * device works in reverse order: it frees the structure after these actions. kfd/ uses no drmm.
+ * Each pointer between @stats and @kfd points to the structure of one part of the driver. The part
+ * allocates this structure with drmm_kzalloc() before it adds drmm actions that use the structure.
+ * The release of the DRM device runs in reverse order, so it frees the structure after these
+ * actions. @kfd is different: kfd/ allocates the structure with kzalloc(), and frees it when the
+ * device is removed.
  */
 struct vgpu_device {
-	/** @drm: DRM device; its release frees this structure and what @hw to @pm point to */
+	/** @drm: DRM device; struct vgpu_device is freed when @drm is released */
 	struct drm_device drm;
 	/** @pdev: PCI function */
 	struct pci_dev *pdev;

@@ -16,7 +16,8 @@ enum vgpu_counter {
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* bytes of PTEs (by CPU) and of PTE packets (SDMA) */
+	/* bytes that page-table updates took: entries written by CPU, packets submitted to SDMA */
+	VGPU_STAT_PT_BYTES,
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
 	/* interrupts of KFD events left to scan_work, because too many calls wait for the event */

@@ -127,9 +127,9 @@ void vgpu_bo_list_free_all(struct vgpu_file *vf)
 }
 
 /*
- * Replace the list with the handle *@handle by @list. If *@handle is 0, store @list with a new
- * handle, and set *@handle to it. The function takes over the caller's reference on @list, even if
- * the function returns an error.
+ * Store @list under the existing handle *@handle, in place of the old list. If *@handle is 0,
+ * create a handle for @list, and set *@handle to this handle. Takes over the caller's reference on
+ * @list, also on an error.
  */
 static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
 			   u32 *handle)

@@ -88,9 +88,9 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * If an earlier job of the file may be running, wait until the BOs are cleared and copied:
- * vgpu_vm_update_moved() will map the BOs for the earlier job, too. The new job itself waits for
- * the KERNEL fences (cs_sync()).
+ * If an earlier job of the file may be running, wait until the BOs are cleared and copied. All jobs
+ * of the file use one address space. So after vgpu_vm_update_moved(), the earlier job could access
+ * a BO too early. The new job itself waits for the KERNEL fences (cs_sync()).
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -302,9 +302,9 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * -ENOMEM: VRAM is full, or TTM 6.12 got -EDEADLK and reports -ENOMEM instead. Try again
-	 * with GTT for BOs that do not fit. The second cs_reserve() starts without reservations
-	 * and with a new ticket, as -EDEADLK requires.
+	 * cs_reserve() returns -ENOMEM if VRAM is full, or if TTM 6.12 got -EDEADLK and reports
+	 * -ENOMEM instead. Try again with GTT for BOs that do not fit, in case VRAM is full. After
+	 * -EDEADLK, a new try must start without reservations: the first try has dropped them.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)
@@ -319,8 +319,8 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 		ret = cs_sync(cs);
 	if (!ret) {
 		/*
-		 * Hold the locks from the checks to the end of cs_push(), to keep notifiers and
-		 * moves out: they wait only for jobs that have been pushed, so not for this job.
+		 * Hold the locks from the checks to the end of cs_push(). Before the push, MMU
+		 * notifiers and moves do not wait for this job, and could take away its memory.
 		 */
 		mutex_lock(notifier_lock);
 		mutex_lock(&vm->push_lock);

@@ -53,7 +53,7 @@ struct vgpu_cs {
 	struct vgpu_cs_chunk *chunks;
 	/** @num_chunks: length of @chunks; 0 until @chunks is allocated */
 	u32 num_chunks;
-	/** @num_ibs: number of IBs in @chunks */
+	/** @num_ibs: number of @chunks that are IBs, at most VGPU_MAX_IBS */
 	u32 num_ibs;
 	/** @job: the job; NULL before it is created and after it is pushed */
 	struct vgpu_job *job;

@@ -269,7 +269,7 @@ static const struct drm_info_list vgpu_debugfs_files[] = {
  * vgpu_debugfs_init() - create the device's files in debugfs
  * @minor: primary minor; the folder of the render minor is a link to the folder of @minor
  *
- * The link "kfd" leads to the folder of kfd_debugfs.c, which has the processes of all GPUs.
+ * The link "kfd" leads to KFD's folder in debugfs (see kfd_debugfs.c). That folder covers all GPUs.
  */
 void vgpu_debugfs_init(struct drm_minor *minor)
 {

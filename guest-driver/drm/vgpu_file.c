@@ -278,8 +278,8 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  *
  * Context: kfd_process.mutex of the process that acquired @vf is held, but no reservation.
  *
- * Return: true if @vf has a handle of @bo. Then @bo may be mapped until the mutex is released: a
- * close of the last handle takes the mutex, then unmaps @bo.
+ * Return: true if @vf has a handle of @bo. Then the caller is allowed to map @bo before it releases
+ * the mutex. A close of the last handle waits for the mutex, and then removes the new mapping, too.
  */
 bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -293,8 +293,8 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
  *
  * Context: va_lock of @vf->vm is held; no reservation is held.
  *
- * Return: true if @vf has a handle of @bo. Then @bo may be mapped until va_lock is released: a
- * close of the last handle takes va_lock, then unmaps @bo.
+ * Return: true if @vf has a handle of @bo. Then the caller is allowed to map @bo before it releases
+ * va_lock. A close of the last handle waits for va_lock, and then removes the new mapping, too.
  */
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 {

@@ -76,7 +76,7 @@ struct vgpu_file {
  * struct vgpu_ctx_ring - a ring of a context
  * @entity: scheduler entity
  * @next_seq: number of the next job; the first job has 1
- * @fences: finished fences of the last jobs; the fence of job n is at index n %
+ * @fences: for each of the last jobs, drm_sched_fence.finished; job n has index n %
  *          VGPU_CTX_FENCES. Protected by vgpu_ctx.ring_lock
  */
 struct vgpu_ctx_ring {

@@ -28,9 +28,10 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
 	/*
-	 * The caller of this function holds kfd_process.mutex. A close of the BO's last handle
-	 * removes the handle, then takes this mutex, and then removes the BO's mappings. So if the
-	 * handle still exists here, a concurrent close will also remove the new mapping.
+	 * A close of the BO's last handle removes the handle, then takes kfd_process.mutex, and
+	 * then removes the BO's mappings. The caller of this function holds kfd_process.mutex. So
+	 * if the handle still exists here, a close can only remove the mappings after this
+	 * function, and then also removes the new mapping.
 	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;

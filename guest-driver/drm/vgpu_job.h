@@ -27,7 +27,7 @@ struct vgpu_ctx_state {
  * struct vgpu_job - indirect buffers to run
  */
 struct vgpu_job {
-	/** @base: the scheduler's part of the job */
+	/** @base: job of the SDMA ring's scheduler; contains the struct drm_sched_job */
 	struct vgpu_sdma_job base;
 	/** @vdev: device */
 	struct vgpu_device *vdev;

@@ -65,11 +65,12 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take a VMID away from an address space; a reserved VMID (vgpu_vm.vmid_reserved) only if all VMIDs
- * are reserved. The caller holds vmid_lock. Returns:
+ * Take an idle VMID away from an address space. Reserved VMIDs (vgpu_vm.vmid_reserved) are taken
+ * only if all VMIDs are reserved. The caller holds vmid_lock. Returns:
  *
- * - NULL: a VMID was idle and has been taken, or no address space has a VMID
- * - a fence to wait for: the VMIDs are busy
+ * - NULL if a VMID has been taken
+ * - NULL if no address space has a VMID, so that no VMID can be taken
+ * - a fence to wait for if the VMIDs are busy
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -239,9 +240,9 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 }
 
 /*
- * Wait for earlier jobs of the address space on this engine. When job_run() returns an error,
- * drm_sched signals the finished fence of @job at once, and waiters then free memory that the
- * earlier jobs use, too.
+ * Wait for earlier jobs of the address space on this engine. Without this wait, the finished fence
+ * of @job would signal too early: drm_sched signals the fence at once when job_run() returns an
+ * error. A thread that waits for the fence might then free memory that earlier jobs still use.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
@@ -269,8 +270,8 @@ static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 	ret = job_check(job);
 	fence = ret ? ERR_PTR(ret) : job_submit(job);
 	/*
-	 * On an error, wait in drm_sched's worker. The wait cannot deadlock, because the hardware
-	 * fences of the earlier jobs signal without the worker.
+	 * If the job fails here, wait for the earlier jobs. The wait blocks drm_sched's worker, but
+	 * cannot deadlock: the hardware fences of the earlier jobs signal without the worker.
 	 */
 	if (IS_ERR(fence))
 		job_wait_earlier(job);
@@ -328,7 +329,8 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	kref_get(&state->ref);
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Use the context's epoch. After VRAM was lost, a newer context may rebuild page tables and
+	 * Use the context's epoch, not the epoch of @vm. After VRAM was lost, a submission in a
+	 * newer context may write the page tables of the address space again. This submission may
 	 * update the epoch of @vm (vgpu_vm_restore_tables()). With the updated epoch this job would
 	 * run although VRAM has lost the content that the job needs.
 	 */
@@ -372,8 +374,8 @@ static void job_emit_fence(struct vgpu_job *job, u64 mc, u32 value)
 }
 
 /**
- * vgpu_job_add_user_fence() - write a number to memory when the job's buffers have run
- * @job: job to which all buffers have been added
+ * vgpu_job_add_user_fence() - write a number to memory when the job's indirect buffers are done
+ * @job: job to which all indirect buffers have been added
  * @mc: address in VMID 0, 4-byte aligned
  * @value: number
  */

@@ -51,7 +51,10 @@ struct vgpu_sched {
 	struct mutex vmid_lock;
 	/** @vmid: owner and jobs of each VMID */
 	struct vgpu_vmid_slot vmid[VGPU_NUM_GFX_VMIDS];
-	/** @next_vmid: index at which the search for a VMID to take starts */
+	/**
+	 * @next_vmid: sched_free_vmid() starts its search at this index of @vmid, modulo
+	 * VGPU_NUM_GFX_VMIDS
+	 */
 	unsigned int next_vmid;
 	/**
 	 * @files: struct vgpu_file with an address space, by PASID. The xarray's lock also

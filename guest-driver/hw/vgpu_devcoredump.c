@@ -294,9 +294,9 @@ static void dump_work(struct work_struct *work)
 	if (copy) {
 		memcpy(copy, d->text, d->len);
 		/*
-		 * devcoredump owns the copy from here on, and frees the copy at once while an
-		 * earlier dump of the device exists. A dump exists until user space writes to the
-		 * dump's `data` file, at most 5 minutes.
+		 * dev_coredumpv() takes over the copy. If an earlier dump of the device still
+		 * exists, dev_coredumpv() frees the copy immediately. A dump exists until user
+		 * space writes to the dump's `data` file, at most 5 minutes.
 		 */
 		dev_coredumpv(d->dev, copy, d->len, GFP_KERNEL);
 	}

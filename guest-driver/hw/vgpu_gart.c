@@ -57,7 +57,8 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
  *
  * Context: any.
  *
- * Return: number of pages, transfer windows included. The GTT manager may use all other pages.
+ * Return: number of pages. The transfer windows are the first of these pages. The GTT manager may
+ * use the rest.
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {
@@ -317,10 +318,10 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum number of contiguous pages for which a PTEPDE packet is emitted. In a WRITE packet, these
- * pages would take 2 dwords each. A PTEPDE packet ends the WRITE packet before it, so later pages
- * may need the header of another WRITE packet. From GART_RUN_MIN pages on, the PTEPDE packet and
- * this header together are not longer than 2 dwords for each page.
+ * Minimum number of contiguous pages for which a PTEPDE packet is emitted. Fewer pages are appended
+ * to a WRITE packet, with 2 dwords for each page. A PTEPDE packet takes SDMA_PTEPDE_DWORDS. The
+ * next pages may need a new WRITE packet, with a header of SDMA_WRITE_LINEAR_DWORDS. For
+ * GART_RUN_MIN pages, PTEPDE packet and header together are as long as 2 dwords for each page.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 

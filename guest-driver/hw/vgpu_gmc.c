@@ -28,9 +28,9 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
 /*
- * Value of the field PAGE_TABLE_DEPTH: the number of levels between PDB2 (the root) and PTB, that
- * is, PDB1 and PDB0. PTB does not count, because not every entry of PDB0 leads to a PTB: only those
- * with the flag translate-further do.
+ * Value of the field PAGE_TABLE_DEPTH: the number of directory levels below the root, PDB2. These
+ * levels are PDB1 and PDB0. The last level, PTB, does not count: a walk goes from PDB0 to a PTB
+ * only if the entry of PDB0 has the flag translate-further.
  */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9
@@ -122,16 +122,17 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 
 	hub_set_root(vdev, hub, 0, vram_pde(vdev, gart->table_vram));
 	hub_set_range(vdev, hub, 0, first, first + gart->total - 1);
-	/* No retry flag: vgpu_sdma_suspect() handles faults of VMID 0. */
+	/* No retry flag: the device would ignore the flag for VMID 0. */
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(0),
 		  VM_CONTEXT_CNTL__ENABLE_CONTEXT |
 		  VM_CONTEXT_CNTL__ALL_INTERRUPTS |
 		  VM_CONTEXT_CNTL__ALL_DEFAULTS);
 
 	/*
-	 * A context that no process uses has an invalid root. Only KFD's queues retry
-	 * faults. Jobs of the render node do not, because they share the kernel's ring,
-	 * which a retry would block.
+	 * root_pde[] is 0, an invalid root, for each VMID that no process uses.
+	 *
+	 * Only KFD's queues retry faults. Jobs of the render node run in the kernel's ring,
+	 * and a retry would block this ring.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
 		u32 retry = vmid < VGPU_FIRST_KFD_VMID ? 0 :

@@ -15,9 +15,9 @@
 #include "vgpu_hw_trace.h"
 
 /*
- * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. The
- * driver requests no invalidation by VGPU_INV_ENGINE_GATE, because jobs poll the range register of
- * this engine (VGPU_GATE_REG).
+ * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. Nor is
+ * VGPU_INV_ENGINE_GATE among them: its range register holds no range of pages, but a value that
+ * jobs poll (VGPU_GATE_REG). So an invalidation by this engine would not cover all pages.
  */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
@@ -167,7 +167,10 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 		hw->inv_hung = vgpu_hw_recover(vdev, VGPU_RECOVER_DEVICE);
 	comes = hw->inv_hung || hw->inv_epoch != epoch;
 	spin_unlock(&hw->inv_lock);
-	/* No recovery is accepted before vgpu_reset_start() and after vgpu_reset_stop(). */
+	/*
+	 * No reset will come: the device was given up, or vgpu_hw_recover() has refused the
+	 * request (before vgpu_reset_start(), after vgpu_reset_stop()).
+	 */
 	if (!comes)
 		return -ETIMEDOUT;
 	/*

@@ -85,8 +85,8 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /*
  * Invalidation engine 16 of the MM hub is never requested: its range register serves as a
- * scratch register that SDMA polls. While the register is not 0, jobs of the kernel wait at
- * their end.
+ * scratch register, the gate (vgpu_sdma_fault.c). At the end of each job of the kernel, the SDMA
+ * engine waits until the register is 0.
  */
 #define VGPU_INV_ENGINE_GATE	16
 #define VGPU_GATE_REG \
@@ -135,13 +135,19 @@ struct vgpu_ih {
 /**
  * struct vgpu_gart - the flat page table of VMID 0
  *
- * The table has three parts, in this order: entries of the transfer windows, which jobs write;
- * entries for mm/; and entries that map memory of hw/, for instance the kernel's rings.
+ * The table has three parts, in this order:
+ *
+ * 1. The entries of the transfer windows. Jobs write these entries.
+ * 2. The entries that mm/ uses for BOs.
+ * 3. The entries that map memory of hw/, for instance the kernel's rings.
  */
 struct vgpu_gart {
 	/** @start: MC address of the GART's first page */
 	u64 start;
-	/** @pages: number of entries of the transfer windows, plus number of entries for mm/ */
+	/**
+	 * @pages: number of entries for the transfer windows and for BOs. The entries for memory of
+	 * hw/ come last and are not counted
+	 */
 	u64 pages;
 	/** @total: number of entries in the whole table */
 	u64 total;
@@ -152,9 +158,10 @@ struct vgpu_gart {
 	/** @table: CPU mapping of the table */
 	__le64 __iomem *table;
 	/**
-	 * @shadow: Intended content of the table, in system memory. Engines write the entries of
-	 * the transfer windows only to the table. If engines fail and the CPU executes a job, the
-	 * CPU writes these entries to the shadow, too, and reads them there (vgpu_gart_note()).
+	 * @shadow: Intended content of the table, in system memory. Entries of the transfer windows
+	 * are normally missing, because engines write these entries only to the table. If engines
+	 * fail and the CPU executes a job, the CPU stores the job's window entries here, too. The
+	 * CPU then uses these entries to translate the job's addresses (vgpu_gart_note()).
 	 */
 	u64 *shadow;
 };
@@ -196,7 +203,7 @@ struct vgpu_hw_state {
 	void __iomem *doorbell;
 	/** @default_page: page of zeros to which reads with a no-retry fault are redirected */
 	void *default_page;
-	/** @default_page_dma: bus address, for hub registers: @default_page is not in the GART */
+	/** @default_page_dma: bus address of @default_page, for hub registers */
 	dma_addr_t default_page_dma;
 	/** @latch_lock: protects pairs of registers in which an access to one latches the other */
 	spinlock_t latch_lock;
@@ -230,8 +237,8 @@ struct vgpu_hw_state {
 	 */
 	spinlock_t gate_lock;
 	/**
-	 * @gate: bitmap of the reasons for which the gate is closed (vgpu_sdma_fault.c). While the
-	 * gate is closed, each job of the kernel waits at its end for the gate, and is not done
+	 * @gate: bitmap of the reasons for which the gate is closed (vgpu_sdma_fault.c). Each job
+	 * of the kernel waits at its end until the gate is open; only then the job is done
 	 */
 	unsigned long gate;
 	/** @fault_work: handles a fault that was latched without an interrupt entry */
@@ -254,8 +261,8 @@ struct vgpu_hw_state {
 	/** @vram_magic: content of the words at VGPU_VRAM_MAGIC_AT() unless VRAM was lost */
 	u64 vram_magic[VGPU_VRAM_MAGIC_WORDS];
 	/**
-	 * @root_pde: root PDE of each VMID, or 0; written between vgpu_io_begin() and vgpu_io_end()
-	 * by the code to which the VMID is assigned
+	 * @root_pde: root PDE of each VMID, or 0. Only the current user of a VMID writes the VMID's
+	 * element, between vgpu_io_begin() and vgpu_io_end()
 	 */
 	u64 root_pde[VGPU_NUM_VMIDS];
 	/** @pasid: PASID of each VMID; written under the same rules as @root_pde */

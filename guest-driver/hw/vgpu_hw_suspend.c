@@ -29,8 +29,8 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  * vgpu_hw_resume() - start the hardware again, except its engines
  * @vdev: device; its PCI configuration has been restored
  *
- * Writes the GART's table from its shadow. If the content of VRAM was lost, zeroes the VRAM below
- * the table.
+ * Writes the GART's table from vgpu_gart.shadow. If the content of VRAM was lost, zeroes all
+ * VRAM except the reserved part (vgpu_hw.vram_reserved).
  *
  * Return: 0, or -ENODEV if the device does not come back.
  */

@@ -362,7 +362,7 @@ int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain)
 		return ret;
 	ttm_bo_pin(&bo->tbo);
 	vgpu_shrink_bo(bo);
-	/* Remove the BO from the LRU now; TTM would do so only when the BO is unreserved. */
+	/* Takes the pinned BO off the LRU. TTM would do so only when the BO is unreserved. */
 	ttm_bo_move_to_lru_tail_unlocked(&bo->tbo);
 	return 0;
 }
@@ -381,8 +381,9 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 /* Time after which a kernel allocation of VRAM no longer waits for free VRAM, in jiffies. */
 #define BO_KERNEL_KEPT	(3 * HZ)
 /*
- * Limit of such an allocation's wait for BOs that other threads have reserved, in pauses of one
- * jiffy. The wait must end, because these threads may wait for a lock that the caller holds.
+ * Maximum number of pauses of one jiffy in such an allocation. A pause may wait until other threads
+ * drop the reservations of BOs. These threads may wait for a lock that the caller holds, so this
+ * maximum is lower than BO_KERNEL_KEPT.
  */
 #define BO_KERNEL_HELD	(HZ / 4)
 
@@ -419,8 +420,9 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @mc_addr: receives the address for VMID 0, if not NULL
  * @cpu: receives the address for the CPU (I/O memory if in VRAM), if not NULL
  *
- * Context: sleeps, up to BO_KERNEL_KEPT if VRAM is full. Reserves other BOs only by trylock, so the
- * caller may hold locks that are taken inside reservations.
+ * Context: sleeps. If VRAM is full, waits for free VRAM, but begins no new wait after 3 s. Reserves
+ * other BOs only by trylock. So the caller may hold locks that other threads take while these
+ * threads hold reservations.
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
@@ -463,7 +465,7 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 
 /**
  * vgpu_bo_free_kernel() - undo vgpu_bo_create_kernel()
- * @bo: *@bo is NULL, or the BO, which no engine uses any more; the function sets *@bo to NULL
+ * @bo: the BO; set to NULL. No engine uses the BO any more. If *@bo is NULL, nothing is done
  */
 void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 {

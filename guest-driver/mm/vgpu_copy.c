@@ -299,7 +299,7 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 		ret = -EINVAL;
 	if (ret)
 		return ERR_PTR(ret);
-	/* If a job fails, copy_clear_dst() clears the pages of @ttm that the job copies to. */
+	/* If a job fails, copy_clear_dst() clears the part of op.pages that the job copies to. */
 	if (ttm && dst->mem_type == TTM_PL_TT)
 		op.pages = ttm->pages;
 	/*
@@ -399,8 +399,9 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 		return ERR_PTR(-EINVAL);
 	vgpu_res_first(res, 0, res->size, &cur);
 	/*
-	 * If @fresh is false, jobs with a fence in @resv may still write to @res. So the fills run
-	 * after all fences in @resv.
+	 * If @fresh is true, the fills wait only for moves and clears (usage KERNEL), because no
+	 * other job uses @res yet. If @fresh is false, other jobs may still write to @res, so the
+	 * fills wait for all fences in @resv (usage BOOKKEEP).
 	 */
 	while (!ret && cur.remaining)
 		ret = clear_chunk(vdev, resv, usage, &cur, skip, &fence);
@@ -523,7 +524,7 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * @vdev: device
  * @to_vram: true to copy to VRAM, false to copy to system memory
  * @sys: DMA address of each system page. If sys[i] is 0, there is no system page: a copy to VRAM
- *   clears the page at vram[i]. If sys[i] is DMA_MAPPING_ERROR, vram[i] is not used
+ *   clears the page at vram[i]. If sys[i] is DMA_MAPPING_ERROR, page i is skipped
  * @vram: offset in VRAM of each VRAM page, in bytes; in any order
  * @npages: length of @sys and of @vram
  *

@@ -60,9 +60,10 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 	if (!copy_is_void(job))
 		return fence;
 	/*
-	 * VRAM was lost before or during the submission. Wait for the submitted job or NOP; then
-	 * the earlier jobs in the ring have ended, too. This is necessary because the error makes
-	 * the job's fence signal, and this fence may stand for all jobs of an operation.
+	 * VRAM was lost before or during the submission. Wait for @fence: then the earlier jobs in
+	 * the ring have ended, too. Without this wait, the scheduler would signal the job's own
+	 * fence at once, because of the error. Waiters may take that signal for the end of all jobs
+	 * of an operation.
 	 */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);

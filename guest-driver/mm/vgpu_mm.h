@@ -31,15 +31,16 @@ struct vgpu_mm_vm_ops {
 	 */
 	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);
 	/**
-	 * @move_later: mark the mappings of @bo as stale, but keep their page-table entries for
-	 * the users of @bo. Called instead of @move_notify, with the reservation of @bo held, if
-	 * the move will run after these users.
+	 * @move_later: mark the mappings of @bo as stale, but keep their page-table entries,
+	 * because queued jobs and running queues still use these entries. Called instead of
+	 * @move_notify if the move will run after these jobs and queues. The reservation of @bo is
+	 * held.
 	 */
 	void (*move_later)(struct vgpu_bo *bo);
 	/**
-	 * @move_users: make @job, the first job of a move, depend on the jobs that may use stale
-	 * entries of @bo. Called after @move_later, with the reservation of @bo held; may
-	 * allocate. Returns 0 or -ENOMEM.
+	 * @move_users: make @job, the first job of a move, depend on the jobs that may use the
+	 * page-table entries that @move_later has kept. Called after @move_later, with the
+	 * reservation of @bo held; may allocate. Returns 0 or -ENOMEM.
 	 */
 	int (*move_users)(struct vgpu_bo *bo, struct drm_sched_job *job);
 	/**

@@ -57,7 +57,7 @@ struct vgpu_shrink {
 	struct shrinker *shrinker;
 	/** @oom: OOM notifier, called before the kernel kills a process */
 	struct notifier_block oom;
-	/** @wq: workqueue of @work */
+	/** @wq: runs @work; freezable, because @work must not run while the device sleeps */
 	struct workqueue_struct *wq;
 	/** @work: worker that swaps BOs out */
 	struct work_struct work;
@@ -82,7 +82,7 @@ struct vgpu_shrink {
 };
 
 /**
- * struct vgpu_mman - memory manager of a device
+ * struct vgpu_mman - state of mm/ for one device (vgpu_device.mman)
  */
 struct vgpu_mman {
 	/** @vdev: the device */

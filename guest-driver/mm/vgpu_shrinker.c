@@ -156,8 +156,9 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
 	 * If *@freed stays 0, the kernel kills a process without testing free memory again. So
-	 * count not only pages that were swapped out during the wait, but also pages that were
-	 * freed with their BOs. Both lower VGPU_STAT_SWAPPABLE.
+	 * count pages that were swapped out during the wait, and pages that were freed with their
+	 * BOs. The fall of VGPU_STAT_SWAPPABLE contains both, but new BOs may hide this fall. So
+	 * count at least the pages that were swapped out.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,

@@ -65,9 +65,9 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 }
 
 /*
- * Returns false if cached pages of @ttm exceed MemAvailable plus free swap space: the allocation
- * would take all free memory, and other tasks would invoke the OOM killer. Other pages come from
- * TTM's pool, which MemAvailable does not count.
+ * Returns false if @ttm needs more cached pages than MemAvailable plus free swap space. Such an
+ * allocation would take all free memory, and other tasks would invoke the OOM killer. Pages that
+ * are not cached are not tested: they may come from TTM's pool, which MemAvailable does not count.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -268,7 +268,8 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 
 /*
  * Returns true if a move can be queued to run after the users of the BO. A move of a BO with
- * importers cannot be queued, because only vgpu_ttm_move_notify() notifies importers.
+ * importers cannot be queued: vgpu_ttm_move_notify(), which notifies the importers, also clears the
+ * GPU mappings, but the users still need these mappings.
  *
  * A queued move may wait for the eviction fence of user queues. This cannot deadlock, because the
  * fence waits for no move.
@@ -375,8 +376,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 
 /*
  * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards. Returns
- * -EBUSY if some of the content cannot leave now, even if vgpu_bo_owner_ops.evict_ok has returned
- * true. TTM then continues with the next BO.
+ * -EBUSY if some of the content cannot leave now. TTM then continues with the next BO.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -391,8 +391,8 @@ static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 	if (ret)
 		return ret;
 	/*
-	 * If vacate() fails, the BO must keep its place in the LRU list. At the end of the list,
-	 * TTM's walk would reach the BO again, and would not terminate.
+	 * If vacate() fails, do not move the BO to the end of the LRU list. There, TTM's walk would
+	 * reach the BO again and again, and would not end.
 	 */
 	if (!bo->owner_ops->vacate(bo))
 		return -EBUSY;

@@ -431,12 +431,13 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
 		ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
 		if (ret)
 			return ret;
+		/*
+		 * -EAGAIN if there are no pages. Then another thread has meanwhile unbound the
+		 * pages, or has taken the pages that vgpu_userptr_prepare() found and has failed to
+		 * bind them.
+		 */
 		ret = vgpu_userptr_bind(bo);
 		ttm_bo_unreserve(&bo->tbo);
-		/*
-		 * -EAGAIN: meanwhile another thread has unbound the pages, or has failed to bind
-		 * the pages that vgpu_userptr_prepare() found.
-		 */
 	} while (ret == -EAGAIN);
 	return ret;
 }
@@ -475,11 +476,11 @@ static void userptr_written(struct vgpu_userptr *u)
  * vgpu_userptr_lock() - lock out a user pointer's notifier while page-table entries are written
  * @bo: any BO, reservation held
  *
- * If @bo is a user pointer, takes vgpu_mman.notifier_lock, even if the result is false. With either
- * result, the caller may change bo->vm_mappings until vgpu_userptr_unlock().
+ * If @bo is a user pointer, takes vgpu_mman.notifier_lock, even if the result is false. Call
+ * vgpu_userptr_unlock() after either result. Until then, the caller may change bo->vm_mappings. If
+ * the result is true, the caller may also write page-table entries for the BO's pages.
  *
- * Return: false if @bo is a user pointer without valid pages. Otherwise true: until
- * vgpu_userptr_unlock(), the caller may also write page-table entries for the BO's pages.
+ * Return: false if @bo is a user pointer without valid pages, otherwise true.
  */
 bool vgpu_userptr_lock(struct vgpu_bo *bo)
 {
@@ -507,10 +508,16 @@ void vgpu_userptr_unlock(struct vgpu_bo *bo)
 
 /**
  * vgpu_userptr_tt_bind() - DMA-map the pages of a user pointer that moves to GTT
- * @bo: user pointer, reservation held; the pages to map are in vgpu_userptr.binding
+ * @bo: user pointer, reservation held
  * @ttm: the BO's struct ttm_tt; receives the pages and their DMA addresses
  *
- * Return: 0; -EFAULT if vgpu_userptr_bind() did not start the move; -ENOMEM; -EIO.
+ * Maps the pages in vgpu_userptr.binding. vgpu_userptr_bind() sets this member for the time of the
+ * move.
+ *
+ * Return:
+ * * 0, -ENOMEM
+ * * -EFAULT if vgpu_userptr.binding is NULL: another function has started the move
+ * * -EIO if the device cannot address the pages
  */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -585,8 +592,9 @@ void vgpu_page_set_dirty(struct page *page)
 	struct folio *folio = page_folio(page);
 
 	/*
-	 * Pages of a file system are already dirty if they are writable. Other pages may be clean:
-	 * after MADV_FREE, in shmem, or with an older copy in swap space.
+	 * A writable page of a file system is dirty already. Other writable pages may be clean:
+	 * - anonymous pages after MADV_FREE, or with an older copy in swap space
+	 * - pages of shmem
 	 */
 	if (folio_test_anon(folio) || folio_test_swapbacked(folio))
 		folio_mark_dirty(folio);

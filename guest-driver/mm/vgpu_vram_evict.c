@@ -50,7 +50,10 @@ struct vram_search {
  */
 static bool vram_leaves(const struct ttm_buffer_object *tbo)
 {
-	/* If not ours, @tbo is TTM's object for the old memory of a BO during a move. */
+	/*
+	 * An object that is not ours has the old memory of a BO that is being moved. TTM frees this
+	 * memory after the move.
+	 */
 	return !vgpu_bo_is_ours(tbo) || tbo->deleted || !tbo->resource ||
 	       tbo->resource->mem_type != TTM_PL_VRAM;
 }
@@ -74,8 +77,9 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
 	/*
-	 * evict_in() returns 0 if the time is unknown, or if it has ended since evict_ok() returned
-	 * false. So call evict_ok() again.
+	 * @left is 0 in two cases: it is unknown when the owner will allow the eviction, or the
+	 * owner has begun to allow it after the first call of evict_ok(). In the second case,
+	 * evict_ok() returns true now.
 	 */
 	return !left && ops->evict_ok(bo);
 }
@@ -265,8 +269,8 @@ struct vram_hope {
 	/** @evictable: true if at least one BO is not reserved and may be evicted now */
 	bool evictable;
 	/**
-	 * @kept: minimum of the results of vgpu_bo_owner_ops.evict_in that are not 0: number of
-	 * jiffies until the first BO may be evicted. 0 if all results are 0
+	 * @kept: number of jiffies until an owner first allows the eviction of a BO (the minimum of
+	 * vgpu_bo_owner_ops.evict_in), or 0 if no time is known
 	 */
 	unsigned long kept;
 };
@@ -305,11 +309,11 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps; takes vgpu_vram_mgr.lock. The caller may hold reservations.
  *
  * Return:
- * * 0: VRAM was freed during the wait, or the shortest time of vgpu_bo_owner_ops.evict_in has
- *   passed
+ * * 0: VRAM was freed during the wait, or the wait has lasted until an owner may allow the eviction
+ *   of a BO (vgpu_bo_owner_ops.evict_in)
  * * 1: the wait was a pause of one jiffy; the caller limits the number of tries
  * * -ENOENT: a wait is no use. No VRAM was freed, no BO is reserved, no BO can be evicted now, and
- *   vgpu_bo_owner_ops.evict_in returns 0 for all BOs
+ *   it is not known when a BO can be evicted
  * * -EINTR: fatal signal
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
@@ -320,8 +324,9 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 
 	/*
 	 * If a BO may be evicted, or VRAM was freed, the next try may succeed. Pause for one jiffy
-	 * first, so that other threads make progress. Do the same if no time is known, but a BO is
-	 * reserved: vram_look() cannot tell whether a reserved BO may be evicted.
+	 * first, so that other threads make progress. If a BO is reserved, vram_look() cannot tell
+	 * whether that BO may be evicted. In this case, pause, too, unless hope.kept has a time for
+	 * the wait below.
 	 */
 	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
 	    (hope.held && !hope.kept)) {

@@ -325,9 +325,9 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * If VRAM was lost after the caller read @vram_epoch, mark @bo as lost, unless the copy is
-	 * already done without an error. The copy's jobs from before the loss are cancelled, and
-	 * its later jobs copy lost content.
+	 * If VRAM was lost after the caller read @vram_epoch, the copy may be invalid. Jobs that
+	 * were created before the loss are cancelled, and later jobs copy invalid content. So mark
+	 * @bo as lost, unless the copy is already done without an error.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))

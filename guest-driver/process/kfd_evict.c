@@ -410,12 +410,12 @@ static void kfd_restore_work(struct work_struct *work)
  *
  * Context: atomic.
  *
- * Return: true if the eviction has to spare the BO. There are two cases:
+ * Return: true if the eviction has to spare the BO:
  *
- * * An allocation outside of restore_work evicts the BO from VRAM. The result is true while
- *   kfd_process_kept() is not 0.
- * * All other evictions. The result is true during the restore of the process, and during the time
- *   slice after the restore.
+ * * An eviction from VRAM outside of restore_work has to spare the BO until
+ *   kfd_timeslice.active_until. This time is short, because a task waits for the VRAM.
+ * * All other evictions have to spare the BO during the restore of the process, and then until
+ *   kfd_timeslice.slice_until.
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {
@@ -506,7 +506,8 @@ int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
  *
  * Context: kfd_process.mutex is held.
  *
- * Return: true if the fence has signalled. Then evictions may move the BOs at any time.
+ * Return: true if the fence has signalled. Then evictions do not wait for the process any more, and
+ * may move the BOs at any time.
  */
 bool kfd_evict_signalled(struct amdkfd_process_info *info)
 {

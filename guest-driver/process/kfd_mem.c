@@ -65,8 +65,8 @@ static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 		if (!mem->mapped_to_gpu_memory || !READ_ONCE(info->resident))
 			continue;
 		/*
-		 * A task that acts for the process may not evict the BO, however long the task
-		 * waits. So no time can be returned; 0 stands for an unknown time.
+		 * The current task acts for the process, so kgd_mem_evict_ok() does not allow the
+		 * task to evict the BO, now or later. Return 0, which stands for an unknown time.
 		 */
 		if (kfd_process_is_own(info))
 			return 0;
@@ -96,7 +96,7 @@ static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 };
 
 /**
- * kgd_mem_link() - add memory to the list of the memory that uses the same BO (vgpu_bo.users)
+ * kgd_mem_link() - add a struct kgd_mem to vgpu_bo.users
  * @mem: memory that has a BO already, and is neither doorbells nor the MMIO page
  *
  * Context: kfd_process.mutex is held; takes the BO's reservation.

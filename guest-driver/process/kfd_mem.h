@@ -92,11 +92,12 @@ struct kgd_mem {
 	bool aql_queue;
 	/** @dmabuf: dma-buf of the import or export, referenced, or NULL */
 	struct dma_buf *dmabuf;
-	/** @is_imported: true if the memory was imported from a dma-buf */
+	/** @is_imported: true for an import. (@dmabuf is set for an export, too.) */
 	bool is_imported;
 	/**
-	 * @gem: for memory that GEM_VA maps (kfd_mem_gem.c): state of the process on the GPU whose
-	 * VM maps the BO. Such memory has no KFD handle. NULL for an allocation or import
+	 * @gem: NULL for an allocation or import. Otherwise GEM_VA maps the memory
+	 * (kfd_mem_gem.c), and @gem is the kfd_process_device with the VM that has the mappings.
+	 * Such memory has no KFD handle
 	 */
 	struct kfd_process_device *gem;
 	/**

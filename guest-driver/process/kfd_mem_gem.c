@@ -43,9 +43,10 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 		return NULL;
 	pdd = kfd_process_device_of(p, vdev);
 	/*
-	 * smp_load_acquire() pairs with kfd_process_device_init_vm(), which sets drm_priv before
-	 * vm. The test of drm_priv rejects a later process with the same PASID, because ACQUIRE_VM
-	 * of that process did not name @file.
+	 * The PASID may belong to a later process now. ACQUIRE_VM sets drm_priv to the file that
+	 * the process acquires, so the test of drm_priv rejects a process that did not acquire
+	 * @file. smp_load_acquire() pairs with kfd_process_device_init_vm(), which sets drm_priv
+	 * before vm.
 	 */
 	if (pdd && smp_load_acquire(&pdd->vm) && pdd->drm_priv == file)
 		return pdd;
@@ -120,9 +121,9 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	int ret = 0;
 
 	/*
-	 * Do not validate a BO that has a mapping, while the queues of the process may run (the
-	 * process is resident and not evicted). The BO has its place already, and engines may be
-	 * accessing it through that mapping.
+	 * Validate the BO if it has no mapping yet, or if the queues of the process cannot run (not
+	 * resident, or evicted). Otherwise the BO has its place already, and engines may be
+	 * accessing the BO through an earlier mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))
@@ -226,10 +227,10 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait until no move of the BOs is in flight. vgpu_vm_clear_mappings() clears all old
-	 * page-table entries of a moved BO, also those of pages that stay mapped. Before the copy
-	 * of the BO begins, queues may still run, and would fault on the cleared entries. After the
-	 * copy, queues run only once a restore has written new entries.
+	 * Wait until no move of the BOs is in flight. Until the copy of a move begins, queues may
+	 * still use the old page-table entries of the BO. vgpu_vm_clear_mappings() clears all these
+	 * entries, also those of pages that stay mapped, so the queues would fault. After the copy,
+	 * no queue uses the old entries: queues run again only when a restore has written new ones.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

@@ -21,7 +21,11 @@
  */
 static DEFINE_SPINLOCK(kfd_mem_limit_lock);
 static u64 kfd_mem_gtt_used;	/* bytes of BOs that are charged to GTT */
-static u64 kfd_mem_vram_excess;	/* sum over GPUs of bytes charged beyond the GPU's VRAM */
+/*
+ * Bytes charged to VRAM, summed over all GPUs. For each GPU, only the part above the size of the
+ * GPU's VRAM counts.
+ */
+static u64 kfd_mem_vram_excess;
 
 static u64 kfd_mem_limit(void)
 {
@@ -118,8 +122,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_unreserve);
  * kfd_mem_limit_detach() - remove a GPU's VRAM from the limit, and the node from its device
  * @node: GPU that is removed
  *
- * Sets vgpu_device.kfd to NULL for kfd_mem_limit_unreserve(), because BOs with a CPU mapping may
- * outlive @node.
+ * BOs with a CPU mapping may outlive @node. When such a BO is freed, kfd_mem_limit_unreserve()
+ * reads vgpu_device.kfd. So this function sets vgpu_device.kfd to NULL.
  *
  * Context: process context.
  */

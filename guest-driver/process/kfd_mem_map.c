@@ -125,9 +125,10 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * If the BO was neither exported nor imported nor mapped by GEM_VA, only @mem uses the
-	 * reservation. Exception: doorbells and the MMIO page share BOs. There a wrong "false" is
-	 * harmless: pinned BOs need no eviction fence.
+	 * If the BO was neither exported nor imported nor mapped by GEM_VA, usually only @mem uses
+	 * the reservation. Doorbells and the MMIO page share BOs, so for them "false" may be wrong.
+	 * Then the caller removes the eviction fence too early. This is harmless, because these BOs
+	 * are pinned and need no eviction fence.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
@@ -154,9 +155,8 @@ void kgd_mem_unfence(struct kgd_mem *mem)
 }
 
 /*
- * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the mappings with
- * kfd_mem_attachment.fresh in all VMs: not all of their page-table entries were written. The caller
- * holds the reservation.
+ * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the new mappings in all VMs
+ * (kfd_mem_attachment.fresh). The caller holds the reservation.
  */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
@@ -324,9 +324,9 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * If @vdev has mapped @mem, and the mapping failed on a later GPU in @pdds, make no
-		 * room yet: @frees is a count of @vdev. The next try begins at the later GPU, and
-		 * reads vgpu_vram_mgr_frees() of that GPU.
+		 * If @vdev has mapped @mem, the mapping failed on a later GPU in @pdds. That GPU
+		 * needs the room, but @frees is a count of @vdev. So make no room yet: the next try
+		 * begins at the later GPU, with the count of that GPU.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

@@ -68,7 +68,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
 	kgd_mem_link(mem);
-	/* No page-table entries are written before a look-up has found the pages. */
+	/* No page-table entries are written while @invalid is true. A look-up clears @invalid. */
 	mem->invalid = later;
 	if (later)
 		return 0;

@@ -270,7 +270,10 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);
-		/* Do not go on after -ENOMEM: it may stand for -EDEADLK (kgd_mem_send_ahead()). */
+		/*
+		 * Stop also after -ENOMEM. TTM may have turned -EDEADLK into -ENOMEM, and after
+		 * -EDEADLK no other BO may be locked now (kgd_mem_send_ahead()).
+		 */
 		if (ret)
 			return ret;
 	}
@@ -341,15 +344,20 @@ int kgd_mem_find_pages(struct kfd_process *p)
 /**
  * kgd_mem_validate_all() - validate and fence all mapped BOs of a process
  * @p: process
- * @again: true to return -EAGAIN when the eviction fence signals during the call
+ * @again: true to stop with -EAGAIN when the eviction fence has signalled
  *
- * The caller creates the eviction fence, then calls kgd_mem_find_pages(), then this function.
- * So an invalidation of the found pages signals the fence.
+ * The caller has created a new eviction fence, and has then called kgd_mem_find_pages(). In this
+ * order, the fence exists before the pages are found, so any invalidation of found pages signals
+ * the fence.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
- * Return: 0; -EAGAIN as for @again, or if a user pointer has no pages to bind; -EINVAL, -EIO,
- * -ENOMEM, -ERESTARTSYS.
+ * Return:
+ * * 0, -ENOMEM, -ERESTARTSYS
+ * * -EAGAIN if @again is true and the eviction fence has signalled, or if a user pointer has no
+ *   pages to bind
+ * * -EINVAL if a BO is pinned elsewhere, or if a GPU does not reach the memory of a BO
+ * * -EIO if the device cannot address the pages of a user pointer
  */
 int kgd_mem_validate_all(struct kfd_process *p, bool again)
 {
@@ -360,8 +368,8 @@ int kgd_mem_validate_all(struct kfd_process *p, bool again)
 
 	ret = kgd_mem_locked(info, again, kgd_mem_send_ahead);
 	/*
-	 * Continue after -ENOMEM, since kgd_mem_bring_all() can use GTT. Wait for the copies
-	 * without reservations, because CPU faults and allocations may need them.
+	 * Continue after -ENOMEM, since kgd_mem_bring_all() can use GTT. Wait for the copies here,
+	 * where no BO is reserved: CPU faults and allocations may need the reservations meanwhile.
 	 */
 	if (!ret || ret == -ENOMEM)
 		ret = kgd_mem_await_sent(info);

@@ -54,8 +54,9 @@ struct kfd_process_device {
 	 */
 	u32 gpu_id;
 	/**
-	 * @drm_file: the DRM node's file that ACQUIRE_VM named, referenced; NULL before ACQUIRE_VM.
-	 * Written under kfd_process.mutex and kfd_processes_mutex, read under either
+	 * @drm_file: file of the DRM node, from ACQUIRE_VM; NULL before ACQUIRE_VM. This structure
+	 * holds a reference to the file. A writer holds both kfd_process.mutex and
+	 * kfd_processes_mutex, a reader holds one of the two
 	 */
 	struct file *drm_file;
 	/** @drm_priv: struct drm_file of @drm_file, through which the process may mmap its BOs */
@@ -261,8 +262,9 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
 
 /*
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
- * Taken after kfd_process.mutex. The holder takes neither an mmap_lock nor kfd_process.mutex: a
- * process may hold these two locks for long, and would block all other processes.
+ * A holder of kfd_process.mutex may take this mutex. A holder of this mutex takes neither an
+ * mmap_lock nor kfd_process.mutex. Another thread may hold one of these two locks for long. If the
+ * holder of this mutex waited for that thread, all other processes would wait for this mutex.
  */
 extern struct mutex kfd_processes_mutex;
 
@@ -294,14 +296,14 @@ struct kfd_process_ops {
 	 */
 	int (*sync_queues)(struct kfd_process_device *pdd);
 	/**
-	 * @map_wptrs: after BOs may have moved, and before the queues run, map the write pointers
-	 * of a process's SDMA queues again. Stops a queue without memory at its write pointer. The
-	 * caller holds kfd_process.mutex
+	 * @map_wptrs: map the write pointers of a process's SDMA queues again. Called after BOs may
+	 * have moved, and before the queues run. If a write pointer has no memory, stops the queue.
+	 * The caller holds kfd_process.mutex
 	 */
 	void (*map_wptrs)(struct kfd_process *p);
 	/**
-	 * @stop_queues: stop all queues of a process on a GPU for good. In the bitmap @ran of queue
-	 * ids (or NULL), set the bits of queues that were on the hardware. Takes
+	 * @stop_queues: stop all queues of a process on a GPU for good. @ran is NULL or a bitmap of
+	 * queue ids; the function sets the bits of queues that were on the hardware. Takes
 	 * kfd_process.queue_lock
 	 */
 	void (*stop_queues)(struct kfd_process_device *pdd, unsigned long *ran);

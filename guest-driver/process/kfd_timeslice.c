@@ -17,7 +17,10 @@
  * start of a restore, and again from the end of a successful restore.
  */
 #define KFD_ACTIVE_MS		10u
-/* Limit in ms of the time for which allocations of VRAM spare the BOs after a restore. */
+/*
+ * Longest time in ms, from the end of a successful restore, for which allocations do not evict
+ * the BOs of the restored process from VRAM.
+ */
 #define KFD_ACTIVE_MAX_MS	500u
 /* Limit in ms of the time slice: see kfd_timeslice.slice_until. */
 #define KFD_TIMESLICE_MAX_MS	10000u
@@ -29,7 +32,11 @@
  */
 #define KFD_FAILS_MAX		8u
 
-/* Returns for how long BOs are spared after a restore. @took and the result are in jiffies. */
+/*
+ * Returns for how long BOs are spared after a restore: @took, but at least KFD_ACTIVE_MS and at
+ * most @max_ms. @took is the duration of the restore or a multiple of the duration. @took and the
+ * result are in jiffies.
+ */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),
@@ -39,9 +46,9 @@ static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now)
 {
 	/*
-	 * A task that allocates VRAM may hold locks that this restore needs. If the task waited for
-	 * the end of the restore, neither could go on. So allocations spare the BOs only for the
-	 * time @wait.
+	 * For the time @wait after the start of the restore, allocations of VRAM do not evict the
+	 * process's BOs. The time is limited, because a task that allocates may hold locks that the
+	 * restore needs. If the task waited for the end of the restore, neither could go on.
 	 */
 	unsigned long wait = msecs_to_jiffies(KFD_ACTIVE_MS)
 			     << min(t->fails, KFD_FAILS_MAX);
@@ -90,13 +97,14 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_left);
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back)
 {
-	/* An allocation, not a restore, is about to evict the BO from VRAM. */
+	/* Allocations spare BOs in VRAM only until active_until, see kfd_timeslice_begin(). */
 	if (mem_type == TTM_PL_VRAM && !back)
 		return kfd_timeslice_left(t, now);
 	/*
 	 * The other evictions are swap-out, eviction from GTT, and eviction from VRAM for the
-	 * restore of another process. These may be refused for longer: without swap-out, TTM
-	 * exceeds its limit of system memory, and without space in VRAM, that restore uses GTT.
+	 * restore of another process. These may be refused for longer, because no task waits for
+	 * them: without swap-out, TTM exceeds its limit of system memory, and without space in
+	 * VRAM, the restore of the other process uses GTT.
 	 */
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:

@@ -14,12 +14,13 @@ enum kfd_timeslice_state {
 /**
  * struct kfd_timeslice - time for which evictions spare the BOs of a process
  *
- * Locks of the callers:
+ * Locks that callers hold:
  *
  * - kfd_timeslice_begin(): kfd_process.mutex
- * - kfd_timeslice_end(): kfd_process.mutex; if @on is true, also kfd_process.queue_lock
- * - kfd_timeslice_off(): kfd_process.queue_lock. The function writes only @state
- * - kfd_timeslice_left(), kfd_timeslice_keeps(): none, so they may see old values
+ * - kfd_timeslice_end() after a failed restore: kfd_process.mutex
+ * - kfd_timeslice_end() after a successful restore: kfd_process.mutex, kfd_process.queue_lock
+ * - kfd_timeslice_off(): kfd_process.queue_lock. This function writes only the member @state
+ * - kfd_timeslice_left(), kfd_timeslice_keeps(): none, so these functions may see old values
  */
 struct kfd_timeslice {
 	/** @state: KFD_TIMESLICE_OFF also after a restore that failed */

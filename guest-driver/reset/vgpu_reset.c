@@ -169,9 +169,9 @@ static void reset_notify_work(struct work_struct *work)
 	if (!reset->client)
 		return;
 	/*
-	 * engine_recovered() waits for locks of the client. A holder of these locks may wait until
-	 * engines have cleared memory or written page tables. So reset_work() must not make this
-	 * call.
+	 * engine_recovered() waits for locks of the client. A holder of these locks may wait for an
+	 * engine that hangs until reset_work() recovers the engine. If reset_work() made this call,
+	 * neither could go on.
 	 */
 	for (i = 0; i <= VGPU_ENGINE_CP; i++)
 		if (what & VGPU_RECOVER_ENGINE(i))

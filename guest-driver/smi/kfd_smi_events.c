@@ -48,8 +48,9 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 		KFD_SMI_EVENT_MASK_FROM_INDEX(KFD_SMI_EVENT_ALL_PROCESS);
 
 	/*
-	 * Each client gets events of no process (@pid is 0) and of the process that opened the
-	 * file. A privileged client with KFD_SMI_EVENT_ALL_PROCESS gets events of all processes.
+	 * Each client gets the events of the process that opened the file, and the events that
+	 * concern no process (@pid is 0). A privileged client with KFD_SMI_EVENT_ALL_PROCESS gets
+	 * the events of all processes.
 	 */
 	if (pid && pid != client->pid &&
 	    !(client->privileged && client->events & all))

@@ -462,7 +462,6 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 		return -EINVAL;
 	if (check_add_overflow(start, size, &end))
 		return -EOVERFLOW;
-	/* No user address is above TASK_SIZE. */
 	if (end > TASK_SIZE)
 		return -EFAULT;
 	iv.first = start >> PAGE_SHIFT;

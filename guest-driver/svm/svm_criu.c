@@ -21,7 +21,8 @@
  * @n: number of ranges
  * @ranges: the ranges, sorted by address
  *
- * One allocation holds all ranges, because a checkpoint may have millions of ranges.
+ * All ranges share one allocation. With an allocation for each range, a large checkpoint would need
+ * millions of allocations.
  */
 struct svm_criu_metadata_list {
 	u32 n;

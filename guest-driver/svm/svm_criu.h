@@ -13,7 +13,7 @@ struct kfd_process;
 struct svm_saved_range {
 	/** @first: number of the first page */
 	u64 first;
-	/** @pages: number of pages */
+	/** @pages: length of the range */
 	u64 pages;
 	/** @bitmap_access: bit n: GPU of kfd_process.pdds[n] has ACCESS, but not ACCESS_IN_PLACE */
 	u64 bitmap_access;

@@ -151,9 +151,9 @@ static void svm_print_count(struct svm_print *s, unsigned long npages, bool syst
 }
 
 /*
- * Count the pages in VRAM of the process's GPUs, but only of GPUs with the page owner @owner. If
- * @system is true, also count the pages in system memory. Returns 0, or -EBUSY if the pages are
- * being moved.
+ * Count the pages in VRAM with the page owner @owner (dev_private_owner), for each GPU. If @system
+ * is true, also count the pages in system memory. Returns 0, -EBUSY if the pages are being moved,
+ * or another error of hmm_range_fault().
  */
 static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owner,
 			  bool system)

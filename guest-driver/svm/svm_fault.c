@@ -283,8 +283,9 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	struct svm_range *r;
 
 	/*
-	 * Without memory for the page table, the PTE stays as it is. This is harmless: the stopped
-	 * queues do not replay the access, and an access by a new queue raises another retry fault.
+	 * The no-retry PTE needs a page table. If there is no memory for the table, leave the old
+	 * PTE. This is harmless: the process's queues are off the hardware and do not replay the
+	 * access. If a new queue accesses the page, another retry fault leads here again.
 	 */
 	if (vgpu_vm_reserve_tables(vm, page, page))
 		return;
@@ -333,10 +334,10 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);
 	/*
-	 * A fault from before the last removal of access is stale, because the access may have been
-	 * allowed at the time of the fault. For example, the repair of another fault mapped this
-	 * page, too. The queue went on, and the process unmapped the memory before this fault was
-	 * handled.
+	 * If the process has unmapped memory or removed access rights since this fault was raised,
+	 * the access may have been allowed at the time of the fault. So the fault is stale.
+	 * Example: before this fault is handled, the repair of another fault maps the page, so the
+	 * queue goes on. Then the process unmaps the memory. Only now this fault is handled.
 	 */
 	if (verdict == SVM_FAULT_DENIED &&
 	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))

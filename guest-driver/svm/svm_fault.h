@@ -54,9 +54,9 @@ void svm_fault_fini(struct kfd_node *node);
 void svm_fault_flush(struct svm_range_list *svms);
 
 /*
- * svm_fault.c. Record that access to memory was removed. A fault that is older than this call, and
- * cannot be repaired, counts as stale: it is acknowledged, but not denied. Sleeps in
- * vgpu_clock_read(). Callable in MMU notifiers.
+ * svm_fault.c. Record that access to memory was removed. Of the faults that cannot be repaired,
+ * those older than this call are stale: they are acknowledged, but not denied. Sleeps in
+ * vgpu_clock_read(). Callable in MMU notifiers that may block.
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*

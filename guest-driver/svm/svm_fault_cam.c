@@ -114,10 +114,10 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
 		/*
-		 * If the fault that is being served has this slot, svm_fault_ack() must not
-		 * acknowledge the slot again. This fault and the fault that was dropped above can
-		 * have the same slot: after a reset or a ring overflow, a newer fault may get the
-		 * slot before the earlier fault is done.
+		 * If @q is serving a fault with this slot, svm_fault_ack() must not acknowledge the
+		 * slot again. (Such a fault may exist besides a queued fault with the same slot:
+		 * after a reset or a ring overflow, a new fault may get a slot before the old fault
+		 * is done.)
 		 */
 		if (q->serving && q->serving->cam == i)
 			q->serving->acked = true;
@@ -143,9 +143,12 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * Usually svm_cam_resume() undoes this eviction. In two cases this function does, below:
-	 * - @q owned no slot any more: the worker of @q might not run again.
-	 * - @q->off is set already: svm_cam_resume() will undo only the earlier eviction.
+	 * If @stays is true, svm_cam_resume() undoes this eviction later. In two cases, undo the
+	 * eviction below instead:
+	 * - @q owned no slot any more. The worker of @q, which calls svm_cam_resume(), might not
+	 *   run again.
+	 * - @q->off is set already, for an earlier eviction. svm_cam_resume() undoes only one
+	 *   eviction.
 	 */
 	stays = slots && !q->off;
 	if (stays)

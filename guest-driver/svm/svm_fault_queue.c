@@ -82,9 +82,9 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats a fault (@known) or replaces a queued fault (@waits),
-	 * because the driver acknowledges only one of the two entries. So the counters of retry
-	 * faults and of acknowledgments can be compared.
+	 * The counter of retry faults must be comparable with the counter of acknowledgments. If
+	 * this entry repeats a fault (@known) or replaces a queued fault (@waits), one
+	 * acknowledgment answers both entries. So count only the earlier entry.
 	 */
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :

@@ -202,8 +202,9 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 	int ret = 0;
 
 	/*
-	 * The notifier clears entries under r->lock. An earlier invalidation has made @seq
-	 * outdated. A later invalidation clears the entries that are written here.
+	 * The notifier changes its sequence number and clears entries under r->lock. If it has done
+	 * so since @seq was read, @seq is outdated. If it is called later, it waits for r->lock and
+	 * then clears the entries that are written here.
 	 */
 	mutex_lock(&r->lock);
 	if (mmu_interval_read_retry(&r->notifier, seq))
@@ -295,9 +296,9 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork, a page in VRAM is shared copy-on-write. Despite HMM_PFN_REQ_WRITE,
-		 * HMM returns such a page of dev_private_owner read-only, without a write fault
-		 * that would copy the page.
+		 * After fork, a page in VRAM is shared copy-on-write. If the owner of such a page
+		 * is hmm.dev_private_owner, HMM returns the page read-only. Despite
+		 * HMM_PFN_REQ_WRITE, HMM raises no write fault, which would copy the page.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))

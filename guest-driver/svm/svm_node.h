@@ -36,8 +36,8 @@ struct svm_node {
 	 */
 	spinlock_t fault_lock;
 	/**
-	 * @slots: retry faults, indexed by slot of the retry CAM; an element is free or in a list
-	 * of one struct svm_fault_queue
+	 * @slots: retry faults, indexed by slot of the retry CAM. An element is free, or is linked
+	 * in a list of a fault queue (struct svm_fault_queue)
 	 */
 	struct svm_fault slots[VGPU_RETRY_CAM_SLOTS];
 	/**

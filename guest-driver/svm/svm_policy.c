@@ -25,9 +25,9 @@
 
 /*
  * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. If several GPUs
- * fault on the same memory, svm_policy_contested() keeps the memory from moving to and fro, but
- * only while the earlier pulls are recent. So this time must be longer than a slow debug kernel
- * needs to repair a few faults.
+ * fault on the same memory, svm_policy_contested() keeps the memory from moving to and fro. For
+ * this, a GPU's pull must still be recent when the same GPU faults again. In between, a slow debug
+ * kernel may have to repair a few faults, so the time must be longer than these repairs.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */
@@ -94,9 +94,9 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if all GPUs for which the driver maps the range without a fault reach VRAM of GPU
- * index @home. Otherwise pages must not be placed in this VRAM: the mapping for a GPU that does not
- * reach it would migrate the pages to system memory again.
+ * Return true if pages of the range may be placed in VRAM of GPU index @home. The driver maps the
+ * range for some GPUs (@here) without waiting for a fault. Each of these GPUs must reach the VRAM:
+ * the mapping for a GPU that does not reach it would migrate the pages to system memory again.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
@@ -119,12 +119,14 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * Mark recent pulls of @page (struct svm_pull) by other GPUs as contested if the current fault
- * takes the page out of the VRAM of these GPUs:
+ * Mark a recent pull (struct svm_pull) of @page as contested if the current fault takes @page away
+ * from the GPU of the pull. svm_policy_contested() then keeps @page from migrating back.
  *
- * - @in_place is false: the fault migrates the page to VRAM of GPU index @gpu.
- * - @in_place is true: the fault maps the page for @gpu, without migration to VRAM. If the page is
- *   in VRAM that @gpu does not reach, the page migrates to system memory.
+ * - If @in_place is false, the fault migrates @page to VRAM of GPU index @gpu. So mark the pulls of
+ *   all other GPUs.
+ * - If @in_place is true, the fault maps @page for @gpu, without migration to VRAM. Only a page in
+ *   VRAM that @gpu does not reach leaves this VRAM, to system memory. So mark the pulls of GPUs
+ *   with such VRAM.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
@@ -137,8 +139,8 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 		struct svm_gpu *g = &svms->gpus[i];
 
 		/*
-		 * If @in_place is true, and @gpu reaches the VRAM of GPU index i, a page in this
-		 * VRAM does not move. So do not mark the pulls of GPU i as contested.
+		 * If @in_place is true, and @gpu reaches the VRAM of GPU i, a page in this VRAM
+		 * stays there: the fault takes nothing away from GPU i.
 		 */
 		for (k = 0; i != gpu && k < SVM_PULLS; k++)
 			if (svm_pull_is_recent(&g->pulls[k], page, now) &&
@@ -178,9 +180,9 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
- * Return true if VRAM of GPU index @home has no space for @pages pages, and this fault must not
- * evict other memory. Of the faults that find no space, every second may evict, so that faults
- * evict each other's memory less often.
+ * Return true if VRAM of GPU index @home has no space for @pages pages, and the current fault must
+ * not evict other memory. Of the faults that find no space, the first may evict, the second must
+ * not, the third may, and so on. As a result, faults evict each other's memory less often.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
@@ -210,8 +212,8 @@ static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 }
 
 /*
- * Adaptive policy: return true if a fault of GPU index @gpu, which has plain ACCESS, migrates
- * memory to that GPU's VRAM.
+ * Adaptive policy: return true if a fault of GPU index @gpu migrates memory to that GPU's VRAM. The
+ * caller has checked that the GPU has ACCESS, and not ACCESS_IN_PLACE.
  */
 static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 {
@@ -242,7 +244,10 @@ static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
 	}
 }
 
-/* Unlike in amdgpu, a GPU gets no access to a range by being the range's preferred location. */
+/*
+ * Without an access attribute, a GPU gets -EACCES even if it is the preferred location of @r. (In
+ * amdgpu, the preferred location has access.)
+ */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc)
 {

@@ -105,8 +105,8 @@ struct svm_range_list {
 	bool claimed;
 	/**
 	 * @wq: ordered workqueue of the process's faults and work items. Processes share no
-	 * workqueue, because a process can delay its work items without limit (@lock, mmap_lock,
-	 * page-ins)
+	 * workqueue: the work items of one process may wait without limit for @lock, mmap_lock or a
+	 * page-in, and would block the work items of other processes
 	 */
 	struct workqueue_struct *wq;
 	/** @deferred_list_work: applies munmaps to the tree */
@@ -158,7 +158,7 @@ struct svm_range_list {
  * struct svm_attrs - attributes of a range, set by KFD_IOCTL_SVM_OP_SET_ATTR
  */
 struct svm_attrs {
-	/** @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED */
+	/** @preferred_loc: kfd_process_device.gpu_id or KFD_IOCTL_SVM_LOCATION_* */
 	u32 preferred_loc;
 	/** @prefetch_loc: location of the last prefetch, encoded like @preferred_loc */
 	u32 prefetch_loc;

@@ -108,9 +108,9 @@ static void pt_room(struct vgpu_pt *pt)
 }
 
 /*
- * Returns true if one of the entries is valid (vgpu_pt_table.valid), so that a change needs a TLB
- * flush. The TLB does not hold entries that deny access, but the bitmap does not tell these entries
- * apart.
+ * Returns true if one of the entries is valid (vgpu_pt_table.valid). Then a change of the entries
+ * needs a TLB flush. The bitmap also has the entries that deny access, which the TLB does not hold.
+ * For these entries, the flush is unnecessary but harmless.
  */
 static bool pt_any_valid(const struct vgpu_pt_table *table, unsigned int index,
 			 unsigned int n)
@@ -175,7 +175,7 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* Replace a leaf with the pointer to the leaf's PTB, which has stayed in the tree. */
+/* Replace a leaf with the pointer to the PTB of the same pages, which has stayed in the tree. */
 static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			       unsigned int index)
 {
@@ -211,9 +211,9 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
 	/*
-	 * The hardware does not reach the PTB now, but the PTB stays in the tree. Set all its
-	 * entries to 0 now. Then pt_clear_part() can later clear the whole leaf by one write, of
-	 * the pointer to the PTB.
+	 * The hardware does not reach the PTB now, but the PTB stays in the tree. Set all entries
+	 * of the PTB to 0 now. To unmap all pages of the leaf, pt_clear_part() then only needs to
+	 * replace the leaf with the pointer to the PTB.
 	 */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
@@ -230,8 +230,8 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
  * @pt: tree, locked
  * @first: first page; vgpu_pt_reserve() has created the tables of the pages
  * @span: memory and flags
- * @max_frag: largest fragment in a PTB, log2 of pages; 0 if single pages may be changed later
- *            without writing their whole fragment again
+ * @max_frag: largest fragment in a PTB, log2 of pages; 0 for no fragments. A later change of one
+ *            page must write all entries of the page's fragment again
  *
  * Writes 2 MiB leaves where alignment allows.
  *

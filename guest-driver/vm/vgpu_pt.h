@@ -31,14 +31,15 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * Largest number of calls of vgpu_pt_ops.write in one step, that is, for changes in the range of
- * one PDB0 entry:
+ * Largest number of calls of vgpu_pt_ops.write in one step. A step changes entries in the range of
+ * one PDB0 entry. The longest step splits a leaf, then maps pages in aligned blocks of 2^n pages.
+ * The blocks first become larger, then smaller. Calls:
  *
- * - 2 to split a leaf: entries of the PTB, pointer to the PTB
- * - VGPU_PT_SHIFT to map aligned blocks of 2^n pages with rising n
+ * - 2 for the split: the PTEs, and the pointer to the PTB
+ * - at most VGPU_PT_SHIFT for the growing blocks, one for each size
  * - 1 for all blocks of the largest size
- * - VGPU_PT_SHIFT for blocks with falling n
- * - 1 spare
+ * - at most VGPU_PT_SHIFT for the shrinking blocks, one for each size
+ * - 1 as a margin
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 
@@ -49,8 +50,8 @@ struct vgpu_pt_ops {
 	/** @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or -errno */
 	int (*alloc)(struct vgpu_pt *pt, struct vgpu_pt_mem *mem);
 	/**
-	 * @free: free a table of zeros. Not called for tables that remain at vgpu_pt_fini(): the
-	 * backend frees the memory of these tables itself
+	 * @free: free a table; all entries of the table are 0. Not called for tables that remain at
+	 * vgpu_pt_fini(): the backend frees the memory of these tables itself
 	 */
 	void (*free)(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem);
 	/** @lock: called before vgpu_pt_reserve() links a new table into the tree */

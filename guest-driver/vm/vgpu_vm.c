@@ -295,8 +295,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
  * @spans: memory, for consecutive pages
  * @n: number of spans
  *
- * On return the device uses the new entries and no earlier ones. Later calls may change or
- * clear any of these pages, and need not write the entries of the other pages again.
+ * On return the device uses the new entries, and no longer the old ones. A later call may change or
+ * clear some of these pages: the entries of the other pages stay valid.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)

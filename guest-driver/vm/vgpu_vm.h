@@ -23,9 +23,9 @@ struct vgpu_vm {
 	/** @vdev: device */
 	struct vgpu_device *vdev;
 	/**
-	 * @va_lock: protects the fence of vgpu_vm_last_update(), and the mappings in an address
-	 * space of the render node. In an address space of KFD, kfd_process.mutex protects the
-	 * mappings; changes of GEM_VA mappings need @va_lock, too. Taken before reservations
+	 * @va_lock: protects the fence of vgpu_vm_last_update(). In an address space of the render
+	 * node, also protects the mappings. In an address space of KFD, kfd_process.mutex protects
+	 * the mappings, and changes of GEM_VA mappings need both locks. Taken before reservations
 	 */
 	struct mutex va_lock;
 	/**

@@ -21,8 +21,8 @@
 #include "vgpu_vm_trace.h"
 
 /*
- * Argument @max_frag of vgpu_pt_write(): 2 MiB, as log2 of pages. This value limits no fragment:
- * all fragments in a PTB are smaller, because an aligned block of 2 MiB is written as a PDB0 leaf.
+ * Argument @max_frag of vgpu_pt_write(): log2 of the pages in a PTB (2 MiB). No fragment in a PTB
+ * can be larger.
  */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
@@ -546,8 +546,8 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 			continue;
 		/*
 		 * The loop may miss jobs that drm/ pushes meanwhile. @job need not depend on these
-		 * jobs: drm/ pushes jobs only when the address space has no stale entries, so these
-		 * jobs do not access the BO's old memory.
+		 * jobs: only stale entries lead to the BO's old memory, and drm/ pushes jobs only
+		 * when the address space has no stale entries.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

@@ -42,7 +42,10 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
 
-/* vgpu_vm_va.c: mappings that are named by their address; only GEM_VA creates them */
+/*
+ * vgpu_vm_va.c: mappings that GEM_VA creates. Callers name such a mapping by its GPU address,
+ * because they keep no pointer to its struct vgpu_vm_bo.
+ */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags);
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);

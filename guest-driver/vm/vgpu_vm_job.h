@@ -9,7 +9,7 @@
 #define VGPU_VM_WRITE_DWORDS	12u
 
 /**
- * struct vgpu_vm_job - packets that are being collected
+ * struct vgpu_vm_job - buffer that collects SDMA packets, which write page-table entries
  */
 struct vgpu_vm_job {
 	/** @size: capacity of @dw, in dwords */

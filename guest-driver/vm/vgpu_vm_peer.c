@@ -2,8 +2,9 @@
 /*
  * Finds how a GPU reaches memory of another GPU: VRAM of the same hive by XGMI, BARs by PCIe.
  *
- * Neither GPU may be behind an IOMMU: when a BO is evicted to system memory, the page tables of all
- * GPUs get the bus addresses that the BO's own GPU uses.
+ * Neither GPU may be behind an IOMMU, because both must use the same bus addresses for system
+ * memory. When a BO is evicted to system memory, only its own GPU maps the pages for DMA. The page
+ * tables of all GPUs then contain the bus addresses of this mapping.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>

@@ -153,14 +153,15 @@ struct vgpu_vm_bo {
 	enum vgpu_peer_way peer;
 	/**
 	 * @moved: true if the entries have to be written, because the mapping is new, the BO has
-	 * moved, or VRAM was lost. If an MMU notifier clears the entries, @moved stays false until
-	 * vgpu_vm_bo_move_notify(). Protected by the BO's reservation
+	 * moved, or VRAM was lost. Protected by the BO's reservation. An MMU notifier does not hold
+	 * the reservation: it clears the entries and leaves @moved false. Later,
+	 * vgpu_vm_bo_move_notify() sets @moved
 	 */
 	bool moved;
 	/**
-	 * @stale: true if the entries translate to the BO's previous memory, which users of the BO
-	 * may still access (docs/driver.md, "Life of a move"). Then @moved is true, too. Protected
-	 * by the BO's reservation
+	 * @stale: true if the entries translate to the BO's previous memory. The BO's users may
+	 * access this memory until the move's copy begins (docs/driver.md, "Life of a move"). If
+	 * @stale is true, @moved is true, too. Protected by the BO's reservation
 	 */
 	bool stale;
 };

@@ -189,9 +189,9 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * A mapping was cut before @page, and @vbo is the part on one side. Replace the leaves and
- * fragments of @vbo that extend across the cut: the pages on the other side are about to be
- * cleared.
+ * @vbo is what remains of a mapping before or after a cut, which is directly before @page. The
+ * caller then clears the pages on the other side of the cut. So first replace the leaves and
+ * fragments of @vbo that extend across the cut.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -219,9 +219,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Clear all entries, also of pages before @first or after @last. Those pages stay mapped,
-	 * and get new entries before the next job or queue runs. No job or queue uses the stale
-	 * entries now: see vgpu_vm_clear_mappings().
+	 * Clear the entries of the whole mapping. The pages before @first and after @last stay in
+	 * the mapping, and get new entries before the next job or queue runs. No job or queue uses
+	 * the stale entries now: see vgpu_vm_clear_mappings().
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -403,13 +403,14 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
  * vgpu_vm_update_moved() - write the entries of all mappings marked as moved
  * @vm: address space, va_lock held
  * @ticket: ticket of the caller's reservations, or NULL
- * @idle: true if no job runs in @vm until the caller's next job
+ * @idle: true if no job is in flight in @vm during this call
  *
- * A mapping that vbo_try_update_moved() skips stays marked as moved.
+ * If the entries of a mapping cannot be written now, the mapping stays marked as moved: see
+ * vbo_try_update_moved().
  *
  * Does not wait for moves and clears of BOs: later jobs must depend on vgpu_vm_last_update().
  *
- * Return: always 0.
+ * Return: 0. This function reports no errors.
  */
 int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 			 bool idle)

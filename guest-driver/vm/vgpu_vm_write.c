@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Writes page-table entries and publishes them to the device. If vgpu_vm_state.job is not NULL,
- * SDMA writes the entries that map memory. The CPU writes all other entries: an MMU notifier may
- * unmap memory, and must succeed without free memory.
+ * SDMA writes the entries that map memory, and the CPU writes all others. So an MMU notifier can
+ * clear entries even if there is no free memory for an SDMA job.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -189,8 +189,9 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
 	/*
-	 * Ignore the result. If the device did not answer, it was reset, or its engines have
-	 * stopped or are about to be stopped. So no engine goes on with old translations.
+	 * Ignore the result. If the device does not answer, the call waits for a reset, and then no
+	 * engine uses old translations. The call fails only when a reset is not needed or not
+	 * possible: the engines have stopped for good, or the driver starts or stops the device.
 	 */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }

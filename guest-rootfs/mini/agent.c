@@ -63,7 +63,7 @@ struct run {
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
 /*
- * Time in ms after the end of a command in which deferred work may still allocate memory. Leaks of
+ * After the end of a command, deferred work may still allocate memory for this time in ms. Leaks of
  * such memory have to be reported, too.
  */
 #define LEAK_LATE_MS	500
@@ -212,9 +212,9 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * Let kmemleak scan twice, and print the leaks on the console, which the launcher reads. The second
- * scan reports unreferenced objects with the same checksum as in the first scan. `end` is the time
- * when the command ended.
+ * Let kmemleak scan twice, and print the leaks on the console, which the launcher reads. Two scans
+ * are needed, because kmemleak reports an unreferenced object only if the object's checksum has not
+ * changed since the previous scan. `end` is the time when the command ended.
  */
 static void look_for_leaks(const struct timespec *end)
 {
@@ -226,10 +226,10 @@ static void look_for_leaks(const struct timespec *end)
 	if (access(LEAKS, W_OK))
 		return;
 	/*
-	 * This scan ends by storing the checksums of unreferenced objects. On the debug kernel the
-	 * scan takes longer than LEAK_LATE_MS, so objects that deferred work allocates get a
-	 * checksum, too. A faster scan could end before such an object is allocated, and the second
-	 * scan would not report the object.
+	 * The first scan ends by storing the checksums of unreferenced objects. The second scan
+	 * can report only these objects. On the debug kernel, the first scan takes longer than
+	 * LEAK_LATE_MS, so it also stores the checksums of objects that deferred work allocates
+	 * after `end`.
 	 */
 	put_text(LEAKS, "scan");
 	if (old.tv_nsec >= 1000000000) {
@@ -239,8 +239,9 @@ static void look_for_leaks(const struct timespec *end)
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &old, NULL) == EINTR)
 		;
 	/*
-	 * Deferred work has allocated its last objects LEAK_LATE_MS after `end` or earlier. So all
-	 * these objects are now at least LEAK_AGE_MS old, and kmemleak can report them.
+	 * Now at least LEAK_LATE_MS + LEAK_AGE_MS have passed since `end`. Deferred work allocates
+	 * objects at most LEAK_LATE_MS after `end`. So these objects are at least LEAK_AGE_MS old,
+	 * and kmemleak can report them.
 	 */
 	put_text(LEAKS, "scan");
 	leaks = fopen(LEAKS, "r");

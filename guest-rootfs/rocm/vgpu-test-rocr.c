@@ -559,8 +559,8 @@ static void virtual_memory(struct gpu *g)
 	pattern_check(dst, bytes, 12);
 
 	/*
-	 * The address of the first piece gets another piece. After this, the GPU must read the
-	 * bytes of the new piece there.
+	 * Map the second piece at the address of the first piece. The GPU must then read the bytes
+	 * of the second piece at this address.
 	 */
 	HSA(hsa_amd_vmem_unmap(va, bytes));
 	HSA(hsa_amd_vmem_handle_release(piece[0]));

@@ -2,8 +2,9 @@
 /*
  * Macros for fields of registers.
  *
- * The macro REGISTER is a register's dword offset in BAR 5 (byte offset / 4),
- * REGISTER__FIELD the mask of a field's bits. Headers in this folder include no
+ * The headers in this folder define a register REG with a field FIELD by two
+ * macros. REG is the register's dword offset in BAR 5 (byte offset / 4).
+ * REG__FIELD is the mask of the field's bits. Headers in this folder include no
  * headers, because the device, the driver and user programs share them.
  */
 #ifndef VGPU_BITS_H

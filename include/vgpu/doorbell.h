@@ -13,7 +13,8 @@
 #define DOORBELL_KIQ			0x000
 #define DOORBELL_HIQ			0x001
 /*
- * SDMA queue q (0 to 7) of engine n has this index in a slice:
+ * In a slice, the 64-bit doorbell of SDMA queue q (0 to 7) of engine n has this
+ * index:
  *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
  * A write sets the queue's write pointer: 64 bits, in bytes, not wrapped at the
  * end of the ring.

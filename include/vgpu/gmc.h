@@ -36,8 +36,9 @@
 #define VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT	0x00000002u
 /*
  * If bit X_DEFAULT is set, an access with a fault of class X (RANGE, PDE0, ...)
- * goes to the default page. (The model redirects only reads. If VM_CONTEXT_CNTL
- * has a bit for the class, that bit must be set, too.)
+ * goes to the default page. The model redirects only reads. For some classes,
+ * VM_CONTEXT_CNTL has an X_DEFAULT bit, too. The model then redirects a read
+ * only if both bits are set.
  */
 #define VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT	0x00000004u
 #define VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT	0x00000008u

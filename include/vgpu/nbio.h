@@ -52,16 +52,17 @@
 
 /*
  * Each of these registers holds a byte offset in BAR 5. A write at this offset
- * flushes the HDP. The first register is for flushes of accesses to memory, the
- * second one for flushes of accesses to registers.
+ * flushes the HDP. The first register is meant for accesses of the host to
+ * memory, the second one for accesses of the host to registers. The model does
+ * not distinguish the two.
  */
 #define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)
 
 /*
- * Each of these registers selects the doorbells that go to one block. The
- * selection applies to each 4 KiB page of BAR 2, because only the low 12 bits
- * of a doorbell's offset are compared.
+ * Each of these registers selects the doorbells that go to one block. Only the
+ * low 12 bits of a doorbell's offset in BAR 2 are compared. So each register
+ * selects the same offsets in every 4 KiB page.
  */
 #define BIF_SDMA0_DOORBELL_RANGE	(NBIO_BASE + 0x1d0)
 #define BIF_SDMA1_DOORBELL_RANGE	(NBIO_BASE + 0x1d1)

@@ -105,7 +105,10 @@
 #define PM4_INT_IF_32			5	/* interrupt if memory equals the data */
 #define PM4_INT_IF_64			6
 
-/* SET_SH_REG: header, first register minus PM4_SH_REG_FIRST, values. */
+/*
+ * SET_SH_REG: header, offset, values. The offset is the first register minus
+ * PM4_SH_REG_FIRST.
+ */
 #define PM4_SH_REG_FIRST		0x2c00
 #define PM4_SH_COMPUTE_FIRST		0x2e00	/* COMPUTE_DISPATCH_INITIATOR */
 #define PM4_SH_COMPUTE_COUNT		0x50	/* up to COMPUTE_USER_DATA_15 */
@@ -179,7 +182,7 @@
 #define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
 #define PM4_RUN_DW3__SIZE		0x000fffffu	/* length in dwords */
-/* In a RUN_LIST packet that ends a list: the CP continues at BASE. */
+/* Set if RUN_LIST is the last packet of a list: go on with the list at BASE. */
 #define PM4_RUN_DW3__CHAIN		0x00100000u
 #define PM4_RUN_DW3__VALID		0x00800000u
 /* Maximum number of processes that are mapped at a time; 0: no limit. */

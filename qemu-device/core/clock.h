@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the GPU's clock. */
+/* vgpu-kfd: the clock of timestamps in registers, packets and interrupts. */
 #ifndef HW_MISC_VGPU_KFD_CORE_CLOCK_H
 #define HW_MISC_VGPU_KFD_CORE_CLOCK_H
 

@@ -56,8 +56,8 @@ static int64_t delay_random_ns(VGPUDelays *d)
 
 /*
  * Return the delay in ns of a thread at @point. If x-delay-point selects
- * @point, the delay is POINT_NS, but at most once every POINT_PERIOD_NS, and
- * otherwise 0. If x-delay-point does not select @point, the delay is random.
+ * @point, one call in POINT_PERIOD_NS returns POINT_NS, and the other calls
+ * return 0. If x-delay-point does not select @point, the delay is random.
  */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {

@@ -35,8 +35,9 @@ typedef struct VGPUDelays {
     /* Property x-delays: seed of random delays; 0: no random delays. */
     uint64_t seed;
     /*
-     * Property x-delay-point: name of the point to delay by 0.3 s, at most once
-     * a second: wake, take, done, irq, ack or window. NULL: property not set.
+     * Property x-delay-point: "wake", "take", "done", "irq", "ack" or "window".
+     * The point with this name is delayed by 0.3 s, at most once a second.
+     * NULL: property not set.
      */
     char *point_name;
     /*

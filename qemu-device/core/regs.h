@@ -47,9 +47,9 @@ typedef struct VGPUBlock {
     unsigned first;
     const VGPUReg *regs;        /* table of @span registers */
     /*
-     * Return the array of stored values of an instance. Any thread reads the
-     * values, atomically. NULL: no register of the block stores a value. In
-     * that case each register must have a read().
+     * Return the array that stores the values of an instance's registers. Any
+     * thread reads the values, atomically. @store is NULL if no register of the
+     * block stores a value. In that case each register must have a read().
      */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*

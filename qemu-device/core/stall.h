@@ -15,12 +15,9 @@ typedef enum VGPUWait {
     VGPU_WAIT_NONE,
     /* A new write pointer: the ring does not have the complete packet yet. */
     VGPU_WAIT_WPTR,
-    /*
-     * Time VGPUStall.until, which is the next try of a poll or the end of a
-     * delay.
-     */
+    /* The time VGPUStall.until: a poll's next try, or the end of a delay. */
     VGPU_WAIT_POLL,
-    /* The main loop's write to a register, which the packet requests. */
+    /* A register write: requested by the packet, done by the main loop. */
     VGPU_WAIT_REG,
     /*
      * After a retry fault: the driver's acknowledge of the CAM slot
@@ -59,8 +56,8 @@ typedef struct VGPUStall {
     uint32_t number;
     /*
      * True if the access waits until VGPUView.iotlb has the reply of the IOMMU.
-     * Meanwhile the other members, except @number, keep the description of an
-     * earlier stall, such as a retry fault.
+     * The other members, except @number, do not describe this wait then. They
+     * may describe an earlier retry fault of the access.
      */
     bool iommu;
     /*

@@ -3,7 +3,8 @@
  * vgpu-kfd: start and dequeue of the MECs' queues in hardware queue descriptors
  * (HQDs). A dequeue may interrupt a packet. The next start of the queue then
  * executes the packet again: an AQL packet from q->phase on, any other packet
- * from its start. A dequeue also saves the position in an indirect buffer.
+ * from its start. If the queue is executing an indirect buffer, the dequeue
+ * also saves the buffer's address and the queue's position in the buffer.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"

@@ -161,8 +161,8 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 
 /*
  * The queues of the slice are mapped now: run the slice. @whole_list is true if
- * no packets of the list are left for another slice. (The packets before this
- * slice may have run in earlier slices.)
+ * no packets of the list are left for a later slice, even if earlier slices
+ * have executed a part of the list.
  */
 static void hws_start_slice(VGPUCp *cp, bool whole_list)
 {

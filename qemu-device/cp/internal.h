@@ -89,9 +89,9 @@ typedef struct CpProcess {
 
 /*
  * The scheduler, which executes a run list in slices: see hws.c. Written by the
- * thread of the worker VGPUCp.w. Exception: any thread that holds VGPUCp.w.lock
- * may end the run list (vgpu_cp_hws_end()), unless @queue, the last member, is
- * the worker's current queue.
+ * thread of the worker VGPUCp.w. Another thread may only end the run list, by
+ * vgpu_cp_hws_end(). For this, it must hold VGPUCp.w.lock, and CpHws.queue must
+ * not be the worker's current queue.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -115,10 +115,11 @@ typedef struct CpHws {
     /* The run list, which is in memory. list.pos is the next packet. */
     VGPUIndirect list;
     /*
-     * Value of @list at the start of this slice. If a chain packet brings @list
-     * back to this value, the slice has executed all packets from this position
-     * on, and none are left for another slice. A stall is found by the same
-     * comparison: see @starved.
+     * Copy of @list at the start of this slice: the first packet of the slice.
+     * A chain packet at the end of a list may lead back to the list's start. If
+     * the slice so reaches its first packet again, no packets are left for
+     * another slice. If the first packet itself finds no free resource, the
+     * list stalls: see @starved.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
@@ -280,7 +281,8 @@ VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 int vgpu_cp_sdma_engine(uint32_t dw1);
 /*
  * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. The
- * function never sets *@full to false: the caller has done this.
+ * caller sets *@full to false before the call. The function sets *@full to true
+ * if no suitable queue of the engine is free.
  */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);

@@ -54,10 +54,6 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/*
- * Return true if the HQD is inactive and its last queue need not be saved any
- * more.
- */
 static bool hqd_is_free(const CpQueue *q)
 {
     return !vgpu_cp_queue_active(q) && !q->unsaved;

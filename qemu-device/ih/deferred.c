@@ -69,8 +69,8 @@ static bool ih_push_deferred(VGPUState *s, unsigned *left)
         }
         /*
          * Remove the entry only now: if the push fails above, the entry has to
-         * stay in the list. (A push to ring 1 or 2 may also add an entry, which
-         * announces that ring, at the end of the list.)
+         * stay in the list. The entry is still the head of the list: a push to
+         * ring 1 or 2 may add an entry for ring 0, but only at the end.
          */
         QSIMPLEQ_REMOVE_HEAD(&s->ih->deferred, next);
         s->ih->num_deferred--;
@@ -92,9 +92,9 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
     qemu_mutex_lock(&s->lock);
     if (s->ih->flushing) {
         /*
-         * An outer call of this function is in vgpu_iommu_request() below,
-         * which has run code that calls this function again. The outer call
-         * pushes the queued entries.
+         * This call is nested in another call of this function. The outer call
+         * is in vgpu_iommu_request() below: the IOMMU's code has called this
+         * function again. The outer call pushes the queued entries.
          */
         qemu_mutex_unlock(&s->lock);
         return true;

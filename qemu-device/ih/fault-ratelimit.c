@@ -14,8 +14,8 @@
 
 #define RATELIMIT_MAX_NS    (64 * SCALE_MS)
 /*
- * If a page is not accessed for longer than this time, the interval between its
- * entries starts at VGPU_RETRY_INTERVAL_NS again.
+ * If a page is not accessed for longer than this time, the interval between the
+ * page's interrupt entries starts at VGPU_RETRY_INTERVAL_NS again.
  */
 #define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS)
 

@@ -36,8 +36,9 @@ void vgpu_cam_destroy(VGPUState *s);
  * @quiet: true: push no interrupt entry
  *
  * The function updates the hub's fault status. Then it pushes an interrupt
- * entry, except if VM_CONTEXT_CNTL has an interrupt bit for the fault's class
- * and this bit is 0.
+ * entry, unless @quiet is true or VM_CONTEXT_CNTL disables interrupts for the
+ * fault's class. (For some classes, VM_CONTEXT_CNTL has no interrupt bit. Their
+ * interrupts are always enabled.)
  *
  * Context: any thread. Takes s->lock.
  */
@@ -50,10 +51,10 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: on entry: hub, vmid, va and write as above, invs, and serial. In the
- *         first call for an access, serial is 0. In later calls, serial is the
- *         value that the last call returned. On return: serial, and the reason
- *         of the wait (why, and cam or until)
+ * @stall: the caller has set hub, vmid, va, write, invs and serial. Member
+ *         serial is 0 in the first call for an access; in a later call, the
+ *         value that the last call has set. The function sets serial, why, and
+ *         for some values of why also cam or until
  *
  * If ENABLE_RETRY_INTERRUPT is set, an interrupt entry is pushed
  * - with the CAM on: when the page gets a CAM slot, and at VGPUCamSlot.due
@@ -95,8 +96,9 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
  * @vmid: VMID
  * @va: GPU address
  * @write: true: the entry reports a write; false: a read
- * @retry: true: retry fault. With the CAM on, a page without a CAM slot gets a
- *         free slot. If no slot is free, the fault is not reported.
+ * @retry: true: retry fault. With the CAM on, the fault uses the page's CAM
+ *         slot. If the page has no slot, the fault takes a free slot. If no
+ *         slot is free, the fault is not reported.
  *
  * Context: any thread. Takes s->lock.
  */

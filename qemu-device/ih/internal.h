@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: state of the interrupt handler: rings, retry CAM, and interrupt
- * entries that are deferred or delayed. Private to ih/.
+ * vgpu-kfd: state of the interrupt handler: rings, retry CAM, interrupt entries
+ * that wait for the IOMMU, and interrupt entries that injections delay. Private
+ * to ih/.
  */
 #ifndef HW_MISC_VGPU_KFD_IH_INTERNAL_H
 #define HW_MISC_VGPU_KFD_IH_INTERNAL_H

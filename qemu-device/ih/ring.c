@@ -24,7 +24,7 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define RING_MIN_BYTES      256u
-/* IH_RB_WPTR.OFFSET is a byte offset in the ring, and is below this size. */
+/* IH_RB_WPTR.OFFSET (bits 17:2) can hold byte offsets below 256 KiB. */
 #define RING_MAX_BYTES      (256u * KiB)
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
 

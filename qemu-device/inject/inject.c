@@ -52,7 +52,8 @@ struct VGPUInjection {
     /* Number of occasions at which the injection took effect. */
     uint64_t fired;
     uint64_t random;            /* state of the random number generator */
-    VGPULatePte *late;          /* array of LATE_PTE_SLOTS, or NULL */
+    /* LATE_PTE_SLOTS slots for kinds pte-late and gart-late, else NULL. */
+    VGPULatePte *late;
     /* Mask of nodes to which this injection took the link down. */
     uint32_t links;
 };
@@ -129,9 +130,9 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->me, site->me) &&
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
            /*
-            * If the filter names neither me nor pipe (!compute), f->queue is
-            * the number of a queue in an SDMA engine. Then a compute queue (a
-            * site with me) matches only if f->queue is VGPU_SITE_ANY.
+            * If the filter gives neither me nor pipe (!compute), f->queue is
+            * the number of an SDMA queue, or VGPU_SITE_ANY. Only the latter
+            * matches a compute queue (site->me is not 0).
             */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&

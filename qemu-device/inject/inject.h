@@ -24,12 +24,9 @@
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
-/* In a member of VGPUSite: the member does not apply to this site. */
+/* Value of a VGPUSite member that does not apply to the site. */
 #define VGPU_SITE_NONE  (-1)
-/*
- * In a member of VGPUFilter: any value of the VGPUSite member of the same name
- * matches.
- */
+/* Wildcard: a VGPUFilter member with this value matches every site. */
 #define VGPU_SITE_ANY   (-2)
 
 /*
@@ -138,7 +135,7 @@ void vgpu_inject_free(VGPUState *s);
  * vgpu_inject_init: initialise the injector, with no injections
  * @s: device
  *
- * Context: BQL held, before the first occasion.
+ * Context: BQL held, before the first call of a function below.
  */
 void vgpu_inject_init(VGPUState *s);
 
@@ -166,10 +163,10 @@ static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 }
 
 /**
- * vgpu_inject_fires: check whether an injection takes effect at an occasion
+ * vgpu_inject_fires: check whether an injection takes effect at an event
  * @s: device
  * @kind: kind of injection
- * @site: where the occasion arises
+ * @site: event, such as a memory access, a packet or a doorbell write
  * @hit: filled in if an injection takes effect; may be NULL
  *
  * Context: any thread, with any locks except the injector's.
@@ -252,8 +249,9 @@ uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
  * the whole device, such as a reset
  * @s: device
  * @kind: kind of injection
- * @effect: called, with the injector's lock held, for each injection that takes
- *          effect; @f is the injection's filter, @random a random number
+ * @effect: called, with the injector's lock held, for each injection unless its
+ *          arguments skip, count and threshold exclude this event. @f is the
+ *          injection's filter. @random is a random number for random data
  *
  * Context: any thread, with any locks except the injector's.
  */

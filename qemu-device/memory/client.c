@@ -65,7 +65,10 @@ void vgpu_clients_drain(VGPUState *s)
          * for, and drain() would delay the client's time slice.
          */
         if (c && (qatomic_load_acquire(&c->tlb->access) & 1)) {
-            /* The wait ends, since workers never take the BQL. */
+            /*
+             * drain() waits for the client's worker. No deadlock: the caller
+             * holds the BQL, but workers never take the BQL.
+             */
             c->ops->drain(c);
         }
     }

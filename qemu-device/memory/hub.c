@@ -135,7 +135,10 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [VM_L2_PROTECTION_FAULT_CNTL] = {
         .exists = true,
         .mask = ~VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR,
-        /* Redirect reads with faults of all classes to the default page. */
+        /*
+         * Bits 12:2, one for each class of no-retry faults, are set: reads with
+         * such a fault get the default page.
+         */
         .reset = 0x3ffffffc,
         .written = fault_cntl_written,
     },

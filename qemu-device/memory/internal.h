@@ -112,7 +112,11 @@ typedef struct VGPUHub {
  * Guarded by s->lock.
  */
 typedef struct VGPULateDrops {
-    VGPUTimer timer;            /* expires at smallest nonzero @due or before */
+    /*
+     * Expires at the smallest nonzero time in @due, or before: an injection
+     * that replaces a time in @due by a later one does not delay the timer.
+     */
+    VGPUTimer timer;
     /*
      * Time at which the invalidation of a VMID takes effect: ns,
      * QEMU_CLOCK_VIRTUAL. 0 if no invalidation of the VMID is delayed.
@@ -303,9 +307,9 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * Apply injections of kind xgmi-down to the link to the node that has the byte
- * at offset @site.va of the hive's VRAM. If this node is the device itself, do
- * nothing. Any thread.
+ * @site.va is an offset in the hive's VRAM: it selects the node that has the
+ * byte at this offset. Apply injections of kind xgmi-down to the link to this
+ * node. Do nothing if this node is the device itself. Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

@@ -13,9 +13,9 @@ typedef struct VGPUIotlb VGPUIotlb;
 
 /*
  * Maximum number of replies in a VGPUIotlb. The limit is chosen for a broadcast
- * copy, which consists of two copies. Each copy needs replies for its source,
- * for its destination, and for the page-table entries in RAM that translate
- * these two addresses.
+ * copy: two copies, with two sources and two destinations. Each of these four
+ * addresses needs one reply for itself, and one for each page-table entry in
+ * RAM that translates the address.
  */
 #define VGPU_IOMMU_REPLIES      24
 
@@ -28,16 +28,17 @@ typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
     /*
      * Value of VGPUHub.invs[vmid], for the hub and the VMID stored below. A
-     * driver invalidates the VMID before it removes a page from the IOMMU.
-     * After the removal, an old request would cause an IOMMU fault, and an old
-     * reply could lead to the removed page.
+     * driver invalidates the VMID before it removes a page from the IOMMU. So
+     * all earlier requests and replies are stale when the page is removed.
+     * (Such a request would cause an IOMMU fault. Such a reply could lead to
+     * the removed page.)
      */
     uint32_t invs;
     uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
     /*
-     * VMID of the access. @invs counts invalidations of this VMID only. That is
-     * enough, because the driver removes the accessed page from the IOMMU only
-     * after an invalidation of this VMID.
+     * VMID of the access. @invs need not count invalidations of other VMIDs:
+     * the driver removes the accessed page from the IOMMU only after an
+     * invalidation of this VMID.
      */
     uint8_t vmid;
 } VGPUIommuStamp;
@@ -55,7 +56,8 @@ typedef struct VGPUIommuReply {
     /* The IOMMU translates @start to address @addr of address space @as. */
     AddressSpace *as;
     hwaddr addr;
-    VGPUIommuStamp stamp;       /* stamp of the request: see VGPUIotlb.stamp */
+    /* Copy of VGPUIotlb.stamp. Shows later whether the reply is stale. */
+    VGPUIommuStamp stamp;
     /* The reply is stale from this time on (ns, QEMU_CLOCK_VIRTUAL). */
     int64_t until;
 } VGPUIommuReply;
@@ -80,9 +82,10 @@ struct VGPUIotlb {
      */
     VGPUIommuStamp stamp;
     /*
-     * At the end of a time slice, a queue drops all replies, unless the queue
-     * waits for the reply to a new request. The queue then repeats the access
-     * that made the request, and may need the older replies for this access.
+     * Replies to recent requests. At the end of a time slice, a queue drops the
+     * replies. A queue that waits for the reply to a new request keeps them:
+     * later, the queue repeats the access that made the request, and this
+     * access may need the older replies, too.
      */
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };

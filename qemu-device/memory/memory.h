@@ -50,8 +50,8 @@ void vgpu_phys_exit(VGPUState *s);
 /**
  * vgpu_iommu_init: create the bottom half that serves requests to the IOMMU
  * @s: device, the argument of @serve
- * @serve: function of the bottom half; serves the requests of all queues and of
- *         the interrupt handler
+ * @serve: function of the bottom half; serves the requests of all queues, and
+ *         the requests for writes of interrupt entries (ih/)
  *
  * Context: BQL held, before vgpu_phys_init().
  */

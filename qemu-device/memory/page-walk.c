@@ -80,7 +80,7 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                     len > s->vram_size - off)) {
         return VGPU_TARGET_PEER;
     }
-    /* Without a hive, vram_base is 0: *@addr is the offset already. */
+    /* Without a hive, vram_base is 0, so *@addr does not change. */
     *addr = off;
     return VGPU_TARGET_VRAM;
 }

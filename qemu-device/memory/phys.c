@@ -69,9 +69,10 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Add @w to s->memory->windows and return true. If the memory map of the bus
- * has changed since @w was opened, return false: bus_commit() may have run
- * already, and would not drop @w. The caller holds the RCU read lock.
+ * Add @w to s->memory->windows and return true. Return false if the memory map
+ * of the bus has changed since @w was opened. (After a change, bus_commit()
+ * drops all windows in the array. If bus_commit() has run already, @w would
+ * stay in the array.) The caller holds the RCU read lock.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -152,10 +153,11 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Map @span to @addr in @as. Return false if @addr is not in RAM, or if @span
- * is for a write and the RAM is not writable. Set *@iommu to whether an IOMMU
- * translates @addr. On success, the RCU read lock stays held until
- * vgpu_phys_unmap().
+ * Set span->host to the host address of the RAM at @addr in @as. If the RAM
+ * ends before the end of @span, shorten @span. Return false if @addr is not in
+ * RAM, or if @span is for a write and the RAM is not writable. Set *@iommu to
+ * whether an IOMMU translates @addr. On success, the RCU read lock stays held
+ * until vgpu_phys_unmap().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -241,9 +243,8 @@ void vgpu_phys_init(VGPUState *s)
     VGPUMemory *m = s->memory;
 
     /*
-     * Create an AddressSpace for VRAM, because m->vram_cache, a
-     * MemoryRegionCache, needs one. vgpu_phys_unmap() marks writes to VRAM
-     * dirty by m->vram_cache.
+     * vgpu_phys_unmap() uses m->vram_cache to mark written VRAM dirty. This
+     * MemoryRegionCache needs an AddressSpace for VRAM.
      */
     vgpu_vram_init_alias(s, &m->vram_whole, "vgpu-kfd.vram-whole",
                          s->vram_size);

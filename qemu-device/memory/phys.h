@@ -21,12 +21,14 @@ typedef enum VGPUPhys {
  * vgpu_phys_map: map host memory
  * @s: device
  * @iotlb: IOTLB of the caller; may be NULL unless the kind is VGPU_TARGET_BUS
- * @span: in: kind (below VGPU_TARGET_RETRY), addr, len and write; out: host,
- *        and len, shortened to the bytes contiguous in host memory
+ * @span: memory to map. The caller sets the members kind (to a value below
+ *        VGPU_TARGET_RETRY), addr, len and write. On success, host is set, and
+ *        len is reduced to the bytes that are contiguous in host memory
  *
  * Context: any thread. After success with kind VGPU_TARGET_BUS, the RCU read
  * lock is held until vgpu_phys_unmap().
- * Return: VGPU_PHYS_*. After VGPU_PHYS_WAIT, @iotlb has the request.
+ * Return: VGPU_PHYS_*. If it is VGPU_PHYS_WAIT, @iotlb contains the request to
+ * the IOMMU to translate the address.
  */
 VGPUPhys vgpu_phys_map(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span);
 

@@ -44,8 +44,9 @@ typedef struct VGPUSpan {
     bool mapped;
     uint8_t walker_error;       /* VGPU_WALKER_* of a fault */
     /*
-     * Kind of a fault, as a bit VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT. If this
-     * register has the bit set, reads with such a fault get the default page.
+     * Class of a fault: a bit VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT. Reads
+     * with such a fault get the default page only if this bit is set in
+     * register VM_L2_PROTECTION_FAULT_CNTL.
      */
     uint16_t fault;
     uint16_t flags;             /* VGPU_LEAF_* of the first leaf */

@@ -55,8 +55,8 @@ struct VGPUTlb {
         VGPUSpan span;
     } peek;
     /*
-     * Value of hub->num_ranges when the translations in invalidated ranges were
-     * last dropped from @set.
+     * Number of invalidated ranges that have been applied to @set. If
+     * hub->num_ranges differs, the hub has logged further ranges.
      */
     uint32_t ranges_done;
     uint32_t hits;              /* hits not yet added to s->counters */
@@ -65,8 +65,8 @@ struct VGPUTlb {
 };
 
 /*
- * Functions of the TLB. Called by the client's thread, or by another thread
- * while that thread holds the client's worker (vgpu_worker_hold()).
+ * Functions of the TLB. Context: the client's thread, or another thread that
+ * holds the client's worker (vgpu_worker_hold()).
  */
 
 /*

@@ -19,8 +19,9 @@ void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
     unsigned w;
 
     /*
-     * Use an empty entry, or an entry with this key. An entry with this key
-     * is stale: vgpu_tlb_find() has found none that also has generation @gen.
+     * Use an empty entry, or an entry with this key. An entry with this key is
+     * stale. If its generation were @gen, vgpu_tlb_find() would have found the
+     * entry, and the caller would not insert a new one.
      */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {

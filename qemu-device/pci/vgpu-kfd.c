@@ -60,8 +60,10 @@ static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
         return;
     }
     /*
-     * If this write disables bus mastering, QEMU calls bus_commit()
-     * (memory/phys.c), which waits for accesses in progress.
+     * If this write disables bus mastering, the device must not access guest
+     * memory any more when the write returns. QEMU changes the memory map of
+     * the bus, and so calls bus_commit() (memory/phys.c). bus_commit() waits
+     * for accesses in progress.
      */
     pci_default_write_config(pci, addr, val, len);
     vgpu_vram_bar_config_written(s, addr, len);

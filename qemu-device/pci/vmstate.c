@@ -69,7 +69,10 @@ static const VMStateDescription vmstate_counter_latch = {
     },
 };
 
-/* The fields are in the order of the stream. QEMU migrates VRAM separately. */
+/*
+ * QEMU saves and loads the fields in this order, so another order would be
+ * another stream format. QEMU migrates VRAM separately.
+ */
 static const VMStateDescription vmstate_vgpu_chip = {
     .name = "vgpu-kfd/chip",
     .version_id = 1,

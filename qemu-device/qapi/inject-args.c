@@ -26,7 +26,7 @@
  * replace the deprecated member "start", which is the same for all kinds.
  */
 typedef struct InjectRange {
-    /* What error messages call the members that replace "start". */
+    /* Name of these members in error messages, such as "va". */
     const char *name;
     bool has;                   /* a member that replaces "start" is present */
     uint64_t first;
@@ -314,8 +314,8 @@ static bool parse_no_members(const VgpuInjection *w, Error **errp)
 }
 
 /*
- * Convert the members that @w has because of its kind, w->kind, to a->filter
- * and a->arg.
+ * Convert the member of w->u for w->kind, and the deprecated member w->start,
+ * to a->filter and a->arg.
  */
 static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
                        Error **errp)

@@ -32,11 +32,11 @@ static void dma_begin(VGPUView *v)
     v->client->queue = v->queue;
     v->client->iotlb = &v->iotlb;
     /*
-     * Record the counters before vgpu_client_begin() drops invalidated
-     * translations. In the other order, an invalidation could come between the
-     * two calls. The counters would then include this invalidation, but the
-     * access could still use an old translation. The request to the IOMMU would
-     * then be stale, but vgpu_iommu_is_current() would return true.
+     * First record the counters, then let vgpu_client_begin() drop invalidated
+     * translations. In the other order, the counters could already include an
+     * invalidation of a translation that the access still uses. For a request
+     * to the IOMMU with this stale translation, vgpu_iommu_is_current() would
+     * return true.
      */
     vgpu_iommu_begin(v->client->s, &v->iotlb, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);
@@ -44,8 +44,8 @@ static void dma_begin(VGPUView *v)
 
 /*
  * If the first byte of @span is poisoned, shorten @span to this byte and return
- * true. Otherwise shorten @span to end before the next byte that may be
- * poisoned, and return false. A later call checks that byte.
+ * true. Otherwise return false. Then, if an injection may poison a later byte,
+ * @span ends before the later byte: the next call decides about that byte.
  */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
@@ -58,9 +58,9 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 }
 
 /*
- * Stall for an IOMMU translation. Keep the other members of v->stall, which
- * describe an earlier stall: dma_resolve() needs these members when the access
- * is repeated.
+ * Stall for an IOMMU translation. Keep the other members of v->stall. They may
+ * describe an earlier retry fault of the same access, and dma_resolve() needs
+ * this description when the access is repeated.
  */
 static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {
@@ -92,10 +92,12 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Handle the fault, if any, in @span, the result of the translation of @va.
- * @invs is the value of dma_invalidations() before the translation. Unless the
- * return value is VGPU_DMA_STALL, the access can use @span. If writes are to be
- * dropped, span->host is NULL.
+ * @span is the result of the translation of @va. If this is a fault, handle the
+ * fault. @invs is the value of dma_invalidations() before the translation.
+ *
+ * Return VGPU_DMA_STALL if the access must be repeated. Otherwise the access
+ * can use @span. After VGPU_DMA_FAULT, @span refers to the default page or to
+ * zeros. If writes are to be dropped, span->host is NULL.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)

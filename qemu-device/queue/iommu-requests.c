@@ -14,9 +14,10 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * Return true if queue @n of @w has a request that the IOMMU is to serve. Drop
- * a stale request (see vgpu_iommu_is_current()) and the request of a queue that
- * may not run: the queue repeats the access later. The caller holds w->lock.
+ * Return true if queue @n of @w has a request that the IOMMU is to serve. Do
+ * not serve a request if it is stale (see vgpu_iommu_is_current()), or if the
+ * queue may not run. In both cases, end the wait and return false: the queue
+ * repeats the access when it runs again. The caller holds w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {
@@ -113,7 +114,8 @@ void vgpu_worker_serve_iommu(void *opaque)
         object_unref(OBJECT(s));
     } else {
         /*
-         * Free @s only after the caller has left the device's reentrancy guard.
+         * After this function returns, QEMU writes the device's reentrancy
+         * guard, which is a member of @s. So free @s in another bottom half.
          */
         aio_bh_schedule_oneshot(qemu_get_aio_context(), drop_reference, s);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: queues that execute packets: vgpu_queue_timeslice(), and functions
- * for the packets of all engines.
+ * vgpu-kfd: execution of queues. vgpu_queue_timeslice() executes packets of a
+ * queue. The packet code of all engines calls the functions vgpu_exec_*().
  *
  * exec->dw holds a packet's fixed part, and exec->done the progress of its
  * execution. Therefore a packet continues where it stalled, or where its time

@@ -47,7 +47,8 @@ typedef struct VGPUIndirect {
  * by the worker's thread while the queue is current, otherwise under w->lock.
  */
 typedef struct VGPUExec {
-    VGPUView mem;               /* mem.faulted refers to the current packet */
+    /* mem.faulted: the current packet has reported a no-retry fault. */
+    VGPUView mem;
     /*
      * The members ring_base to rptr_writeback hold the values that the queue's
      * registers had at the start of the step.
@@ -114,8 +115,9 @@ typedef struct VGPUQueue {
 typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps in a time slice */
     /*
-     * exec.budget at the start of a time slice. The time slice also ends when a
-     * step has used up the budget: bytes (SDMA), or steps and dwords (CP).
+     * exec.budget at the start of a time slice. The time slice also ends when
+     * exec.budget is used up. SDMA subtracts bytes of payload (see PIECE_COST).
+     * CP subtracts 1 for each step, and 1 for each dword of WRITE_DATA.
      */
     int64_t budget;
     /*

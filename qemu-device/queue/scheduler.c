@@ -106,10 +106,10 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         lasts = !wptr_moved;
         break;
     /*
-     * These waits need no test. POLL and DEVICE end at a time, which
-     * worker_queue_ready() checks later. REG and IOMMU end when the main loop
-     * has served a request. The main loop serves no request before q->wait is
-     * set below.
+     * These waits need no test, because their ends cannot be missed:
+     * - POLL and DEVICE end at a time, which worker_queue_ready() checks later.
+     * - REG and IOMMU end when the main loop has served the queue's request.
+     *   The main loop serves this request only after q->wait is set below.
      */
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
@@ -405,6 +405,8 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
  * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
  * dropped for a register write, a compute queue may be unmapped, and another
  * queue may be mapped to the same HQD. @q and @x then belong to the new queue.
+ * Therefore, change @x only before the write. After the write, end the wait of
+ * @q only if the number of the wait is unchanged.
  */
 static void worker_reg_bh(void *opaque)
 {
@@ -438,9 +440,9 @@ static void worker_reg_bh(void *opaque)
             continue;
         }
         /*
-         * During this write, another queue may be mapped to the HQD of @q, and
-         * may request a write of its own. Its wait has another number, and must
-         * not end below.
+         * During this write, another queue may be mapped to the same HQD (@q),
+         * and may request a write, too. The wait for that write has another
+         * number, and must not end below.
          */
         vgpu_reg_write(w->s, reg, val);
         WITH_QEMU_LOCK_GUARD(&w->lock) {
@@ -521,8 +523,10 @@ void vgpu_worker_hold(VGPUWorker *w)
     w->thread->paused = true;
     vgpu_worker_park(w);
     /*
-     * The old value can be restored now, because the thread needs w->lock for
-     * its next step. The lock stays held until vgpu_worker_release().
+     * vgpu_worker_park() drops w->lock while it waits. @paused was set so that
+     * the thread starts no new step meanwhile. Now w->lock is enough: the
+     * thread needs this lock to start a step, and the lock is held until
+     * vgpu_worker_release(). So restore @paused.
      */
     w->thread->paused = paused;
 }

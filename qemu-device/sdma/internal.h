@@ -126,12 +126,13 @@ void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off);
 /* The engine's thread calls the functions below with engine->w.lock held. */
 
 /*
- * Add @kib, the KiB that a time slice has moved, to the charge of the engine.
+ * Add @kib, the KiB that a time slice has moved, to @charged of the engine.
+ * vgpu_sdma_share_yield() compares @charged of all busy engines.
  */
 void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib);
 /*
- * Set whether a queue of the engine can run. Other engines wait for this engine
- * only while @busy is true.
+ * Record whether the engine is busy, that is, whether a queue of the engine can
+ * run. Other engines wait for this engine only while it is busy.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy);
 /*

@@ -12,8 +12,9 @@
 
 /*
  * Return true if the engine's thread executes @q, an injected hang holds @q, or
- * the main loop writes a register for @q. During such a write, @q must not be
- * saved to its MQD, because exec->done already counts the write.
+ * the main loop writes a register for @q. During such a write, exec->done
+ * already counts the write. If @q were saved to its MQD and mapped again, the
+ * next packets could run before the write is complete.
  */
 static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {

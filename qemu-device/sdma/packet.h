@@ -92,11 +92,11 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Called after a step of a copy. @step is the result of the step. @before is
- * exec->done before the step: the step has copied the bytes from offset @before
- * up to exec->done. If an injection changes one of these bytes, write the wrong
- * byte. If an access to the byte stalls, set exec->done to @before and return
- * VGPU_STEP_STALL, so that the step is repeated. Otherwise return @step.
+ * Called after a step of a copy, which has copied the bytes from offset @before
+ * up to exec->done, and has returned @step. If an injection has chosen one of
+ * these bytes, write a wrong value to the byte's destination. Return @step.
+ * If an access for this stalls, the step must be repeated: set exec->done to
+ * @before, and return VGPU_STEP_STALL.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

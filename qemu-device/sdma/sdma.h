@@ -40,15 +40,16 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
 void vgpu_sdma_alloc(VGPUState *s);
 
 /**
- * vgpu_sdma_free: free s->sdma
+ * vgpu_sdma_free: undo vgpu_sdma_alloc()
  * @s: device
  *
- * Context: instance_finalize.
+ * Context: instance_finalize. The engines' threads have ended.
  */
 void vgpu_sdma_free(VGPUState *s);
 
 /**
- * vgpu_sdma_start: initialise the engines' clients and start their threads
+ * vgpu_sdma_start: initialise the VGPUClient of each engine, and start the
+ * engines' threads
  * @s: device
  *
  * Context: BQL held.

@@ -18,8 +18,8 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Maximum length of a packet in dwords: the fixed part, plus at most 1 << 20
- * dwords of payload or dwords that the packet skips.
+ * Maximum length of a packet in dwords: the fixed part, plus the largest
+ * payload (SDMA_WRITE_LINEAR_DW3__COUNT + 1).
  */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
 #define IB_SIZE_MAX     (1u << 20)
@@ -328,8 +328,9 @@ static bool times_needed(void *opaque)
 
 /*
  * The times of all engines are in one subsection. A subsection for each queue
- * would be unsafe: a load could mistake registers of the next queue, with
- * values that the guest chose, for a subsection.
+ * would be unsafe: a load would look for the subsection after the fields of
+ * each queue. If the subsection is absent, the registers of the next queue
+ * follow there. The guest can give them values that look like a subsection.
  */
 static const VMStateDescription vmstate_sdma_times = {
     .name = "vgpu-kfd/sdma/times",

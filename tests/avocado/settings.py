@@ -46,7 +46,7 @@ class Settings:
 
     @property
     def limit(self) -> float:
-        """Limit of each wait for an event in a machine, in seconds on this host."""
+        """Limit of each wait for an event in a virtual machine, in seconds of the host's clock."""
         return 30.0 * self.scale if self.scale else LIMIT_SECONDS
 
     @property

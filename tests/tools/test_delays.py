@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests how ./vgpu test-delays reads the output of a program. No test boots a guest.
 
-Catches: a guest that fails outside of a case counts as passed, or is not run again; a case in which the guest ends
-counts as passed."""
+Catches:
+- A guest counts as passed, or the next run leaves it out, although it failed before or after its cases.
+- A case counts as passed although the guest died in this case."""
 
 import tempfile
 from pathlib import Path

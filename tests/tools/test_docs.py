@@ -336,8 +336,8 @@ class Look(Test):
     """The checks of a page that the browser has loaded: its links and its requests."""
 
     def test_links(self) -> None:
-        """Catches: a link to a missing file, or to a missing anchor in a file, is accepted; a link
-        to another host is followed."""
+        """Catches: broken() does not report a link to a missing file, or to a missing anchor in a
+        file; broken() reports a link to another host."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "a.html"
             file.touch()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the check of docs/founding-documents.md (vgpu_tools/testing/founding.py) on this checkout's
-page and on changed pages."""
+"""Tests vgpu_tools/testing/founding.py, which checks the page docs/founding-documents.md. The tests use the
+checkout's page, and changed copies of this page."""
 
 import tomllib
 

@@ -26,8 +26,8 @@ DEVICE = """\
 6@1000000001.000960:vgpu_cam_ack gpu0 cam=0 used=1 serial=3
 7@1000000001.000970:vgpu_replay gpu0 sdma0 queue=2 vmid=3 va=0x9000 write=0 serial=3
 """
-# The program vgpu-svm-life is pid 70 with PASID 9; pid 80 with PASID 8 is another process. Time stamps are
-# in ns; time stamp 0 is 1,000,000,000 s after 1970.
+# Process 70 (PASID 9) is the program vgpu-svm-life; process 80 (PASID 8) is another program. The time stamps in
+# GUEST count ns since 1,000,000,000 s after 1970.
 GUEST = """\
 == before
 faults_retry 0
@@ -165,11 +165,12 @@ class Life(Test):
 
 
 class OneFault(Test):
-    """The numbers in the picture one-fault."""
+    """The data of the picture "one-fault", which shows the phases of one fault."""
 
     def test_choice(self) -> None:
-        """Catches: the picture does not show the fault with the median latency; the picture shows a
-        fault without a migration, or a fault that the service of another fault repaired."""
+        """Catches: one_fault() does not choose the fault with the median latency; one_fault() chooses a
+        fault without a migration, or a fault without a service of its own. (The service of one fault can
+        also repair other faults.)"""
         self.assertEqual(one_fault.one_fault(joined()).serial, 3)
         slow = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual(slow.serial, 1)

@@ -203,8 +203,8 @@ class Trials(Test):
             self.assertIn("test --fail-fast --full qtest", tree.called)
 
     def test_changed(self) -> None:
-        """Catches: the pass "changed" runs a suite without --changed; the pass "changed" runs a suite that
-        ./vgpu test --changed would not choose."""
+        """In the test pass "changed", ./vgpu mutants tests a mutant only with the suites that ./vgpu test --changed
+        would choose. Catches: another suite runs; a suite runs without the option --changed."""
         with self.trial(mutants.Verdict("one", "c0", "changed"), fuzz_model="a case") as (trial, tree, store):
             self.assertEqual(trial.run().suite, "fuzz-model")
             asked = [words for words in tree.called if words.startswith("test")]
@@ -214,7 +214,7 @@ class Trials(Test):
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_no_mutant(self) -> None:
-        """Catches: a mutant counts as caught although it does not compile, or although it fails the demo."""
+        """Catches: a mutant counts as caught by a test, although the build or ./vgpu demo failed before the tests."""
         for trial_of, state in (
             (self.trial(build="x"), "does not compile"),
             (self.trial(demo="x"), "dies in the demo"),

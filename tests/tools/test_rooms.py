@@ -79,8 +79,11 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
 
     def test_faces(self) -> None:
-        """A `face` line lists the headers of a room that other rooms may include. Catches: another room's .c file,
-        private header, or header outside of the `face` line is accepted; a header in the `face` line is refused."""
+        """A room's `face` line lists the headers that other rooms may include. Catches:
+        - The include of another room's .c file is accepted.
+        - The include of another room's private header (low_priv.h) is accepted without a `face` line.
+        - The include of a header is accepted although the `face` line does not list the header.
+        - The include of a header in the `face` line is refused."""
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
         listed = f"{HEAD}face low:\n low_priv.h\n"
@@ -92,8 +95,9 @@ class Small(Test):
         self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
 
     def test_circles(self) -> None:
-        """Catches: the check accepts a rooms.txt whose lines allow rooms to use each other in a circle; if rooms may
-        use all rooms ("*"), the check accepts includes that form a circle of these rooms."""
+        """Catches: the check accepts a circle of rooms in one of these cases:
+        - The lines of rooms.txt allow rooms to use each other in a circle.
+        - The lines allow rooms to use all rooms ("*"), and the includes form a circle."""
         self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
         uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
         self.only(
@@ -284,9 +288,9 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """docs/tree.md lists the files of the device that handle a packet or a fault, step by step.
-        docs/driver.md does so for the driver, with functions. Catches: a step names a file or a
-        function that does not exist."""
+        """docs/tree.md describes how the device handles a packet or a fault. Its steps name files.
+        docs/driver.md describes ways through the driver. Its steps name files and functions. Catches:
+        a step names a file or a function that does not exist."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)

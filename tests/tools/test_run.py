@@ -33,8 +33,8 @@ from vgpu_tools.testing import guest_tests, kfdtest
 from vgpu_tools.testing.suite import Context
 
 SECONDS = 60.0  # limit of each wait, on any host
-# The program that runs in place of QEMU. Arguments: descriptor of the agent's socket, state of the driver. Each word of
-# the command is an action for do().
+# The program that runs in place of QEMU. Arguments: descriptor of the agent's socket, state of the driver. The launcher
+# sends a command for the guest (frame "R"). Each word of this command is an action for do().
 QEMU = r"""
 import os, signal, socket, struct, sys
 
@@ -284,7 +284,7 @@ class Runs(Scripted):
 
 
 class Signals(Scripted):
-    """A launcher that a signal ends."""
+    """Signals that end the launcher."""
 
     def start(self) -> tuple["subprocess.Popen[str]", int]:
         """Start ./vgpu run with a command that does not end. Return the launcher, and the pid of the program that

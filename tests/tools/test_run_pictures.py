@@ -108,9 +108,12 @@ class Numbers(Test):
     """The numbers that the command `./vgpu pictures` computes from a recording."""
 
     def test_latency(self) -> None:
-        """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts as a migration; a
-        denied fault is counted; a fault is counted although its access was replayed before the driver received the
-        fault."""
+        """Catches:
+        - A part of a latency begins or ends at a wrong event.
+        - A failed migration counts as a migration.
+        - A denied fault is counted.
+        - A fault is counted although its access was replayed before the driver received the fault. (The repair of
+          another fault caused this replay.)"""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         cuts = [figures.cuts(fault) for fault in sides.device.faults]

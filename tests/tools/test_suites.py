@@ -80,8 +80,8 @@ class Changed(Test):
                 )
 
     def test_groups(self) -> None:
-        """Catches: "\\1" in a rule is not replaced by the text that the first group of the rule's expression matched; a
-        test is left out although one of several changed files selects this test."""
+        """Catches: choose() does not replace "\\1" in a rule by the part of the file's name that the rule's first group
+        "(...)" matched; choose() leaves out the tests of one of several changed files."""
         choice = changed.choose(
             changed.load(), ["guest-rootfs/programs/tests/render/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )
@@ -235,7 +235,7 @@ class Time(Test):
             self.assertTrue(limit.reached())
 
     def test_bounds(self) -> None:
-        """Catches: the factor of the host's speed is below 1 or above MOST."""
+        """Catches: scale_of() returns a factor below 1 or above MOST for a host's slowdown."""
         host = budget.load().host
         self.assertEqual(limits.scale_of(host.emulated / 9, host.native / 9), 1.0)
         self.assertEqual(limits.scale_of(host.emulated * 2, host.native), 2.0)

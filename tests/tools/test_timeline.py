@@ -112,8 +112,8 @@ class Converter(Test):
         self.assertEqual([piece.thread for piece in services], ["gpu0 fault worker", "gpu1 fault worker"])
 
     def test_same(self) -> None:
-        """Catches: a fault of one device is joined to the service of the other device's fault if both faults have the
-        same serial, page and VMID, and nearly the same time."""
+        """Catches: a fault of one device is joined to a service of the other device. (Here, a fault of gpu0 and a fault
+        of gpu1 have the same serial, page and VMID, and nearly the same time.)"""
         device = DEVICE.replace("1000000001.5000", "1000000001.0001")
         guest = GUEST.replace(" 15000", " 10001").replace("ts=150000000", "ts=100000000")
         outcome, found = self.convert(device=device, guest=guest)
@@ -125,9 +125,11 @@ class Converter(Test):
         )
 
     def test_others(self) -> None:
-        """Catches: one of these has the wrong track or time: a stall on a fault that another queue
-        reported; a migration during the service of a fault; an eviction; an event of a range list.
-        Also catches: an event of an unknown process gets a track."""
+        """Catches: one of these is wrong:
+        - two queues wait for the same fault: track and serial of the second queue's stall
+        - a migration during the service of a fault: track and duration
+        - an eviction: track, name and duration
+        - events of a range list: track and name. (An event of an unknown process gets no track.)"""
         found = self.convert()[1]
         (stall,) = [piece for piece in found if piece.category == "stall"]
         self.assertEqual((stall.thread, stall.args["serial"]), ("sdma1 queue 2, prog 70", 1))
@@ -145,9 +147,10 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
         offset fits all events."""
         outcome, found = self.convert()
-        # `clock_ns` is the upper bound minus the lower bound of the offset between the clocks. Of all faults,
-        # serial 2 of gpu0 reaches the driver fastest. The lower bound assumes that this fault takes 0 us to the
-        # driver. With the upper bound, the fault takes 15 us.
+        # `clock_ns` is the distance between the bounds of the offset between the clocks:
+        # - Lower bound: the fault with serial 2 of gpu0 takes 0 us to the driver. (It is the fastest fault.)
+        # - Upper bound: the driver's acknowledge of serial 1 takes 0 us to the device. Serial 2 then takes 15 us to
+        #   the driver. The times below are with this bound.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
@@ -167,7 +170,8 @@ class Converter(Test):
         self.assertIn("replayed before its service began", self.convert(device=early)[0].doubts[0])
 
     def test_sections(self) -> None:
-        """Catches: the counters of several devices are not summed."""
+        """The text has the counters of each device in turn, so a name occurs several times. Catches: its values are not
+        summed."""
         self.assertEqual(events.counters("a 1\nb 2\na 3\nx y\n"), {"a": 4, "b": 2})
 
 

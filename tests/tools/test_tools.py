@@ -98,8 +98,8 @@ class Errors(Test):
         self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
 
     def test_ours(self) -> None:
-        """Catches: an OSError that the user cannot fix on the machine, and that hence shows a bug of the tools, is
-        reported without a traceback."""
+        """Catches: an OSError that comes from a bug of the tools gives no traceback. (Only errors that the user can fix
+        on the machine give a message without a traceback.)"""
         with self.assertRaises(FileNotFoundError):
             self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
 
@@ -108,9 +108,9 @@ class Processes(Test):
     """Ending child processes."""
 
     def test_end_process(self) -> None:
-        """Catches: a process survives end_process() because it ignores SIGTERM; without `group`,
-        end_process() signals the process's group, which does not exist, and therefore takes the
-        process for ended."""
+        """Catches: a process survives end_process() because it ignores SIGTERM; end_process() signals a
+        process group although `group` is false. (The process then has no group of its own. The signal
+        would fail, and end_process() would take the process for ended.)"""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
@@ -185,8 +185,8 @@ class Console(Test):
         self.assertIn("process 66 (sh)", watcher.killed)
 
     def test_excerpt(self) -> None:
-        """Catches: the excerpt of a log with a report does not start at the first report; the excerpt of a log without
-        a report does not consist of the log's last lines."""
+        """Catches: the excerpt of a log with a report starts at another line than the first report; the excerpt of a
+        log without a report contains other lines than the last ones."""
         lines = [f"[    {number}.000000] line {number}" for number in range(9)]
         self.assertEqual(excerpt("\n".join(lines).encode(), 2), lines[7:])
         lines[3] = "[    3.000000] BUG: KASAN: out-of-bounds in x"
@@ -369,8 +369,10 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """Catches: a test is chosen although the user's filter or AMD's filter excludes the test; a
-        test in kfdtest.BESIDES is left out because AMD's filter excludes this test."""
+        """AMD's filter does not apply to the tests in kfdtest.BESIDES. Catches:
+        - A test in kfdtest.BESIDES is left out because AMD's filter excludes the test.
+        - Another test is chosen although AMD's filter excludes the test.
+        - Any test is chosen although the user's filter excludes the test."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])

@@ -19,7 +19,6 @@ struct vgpu_device;
 #define VGPU_CP_QUEUE_DWORDS	7
 #define VGPU_CP_CHAIN_DWORDS	4
 #define VGPU_CP_LIST_BYTES	SZ_128K
-/* VGPU_CP_LIST_BYTES without the last packet, which chains the list to its start. */
 #define VGPU_CP_LIST_DWORDS	(VGPU_CP_LIST_BYTES / 4 - VGPU_CP_CHAIN_DWORDS)
 #define VGPU_CP_NUM_USER_QUEUES	24
 #define VGPU_CP_NUM_GWS		64

@@ -62,7 +62,7 @@ struct vgpu_cp {
 	__le32 *lists[2];
 	/** @list_dma: bus addresses, to free @lists; the CP uses @list_mc */
 	dma_addr_t list_dma[2];
-	/** @list_mc: MC addresses of @lists */
+	/** @list_mc: MC addresses of @lists, for RUN_LIST packets */
 	u64 list_mc[2];
 	/** @list: index, in @lists, of the run list in use */
 	unsigned int list;

@@ -62,10 +62,7 @@ struct vgpu_cp_saved {
 	u32 stack_offset;
 	/** @stack_bytes: length of the used part of the control stack */
 	u32 stack_bytes;
-	/**
-	 * @wave_offset: end, not start, of the saved waves. The saved waves start at the end of the
-	 * control stack
-	 */
+	/** @wave_offset: end of the saved waves; their start is @wave_offset - @wave_bytes */
 	u32 wave_offset;
 	/** @wave_bytes: length of the saved waves */
 	u32 wave_bytes;

@@ -46,7 +46,8 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 
 /*
  * A TRAP carries only the low bits of a job number (SDMA_TRAP_DW1__CONTEXT). seqno_reached() shifts
- * the 32-bit difference of two job numbers left by SEQNO_SHIFT. This drops the other, high bits.
+ * the 32-bit difference of two job numbers left by SEQNO_SHIFT. The highest of the low bits becomes
+ * the sign bit, and the other, high bits are dropped.
  */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
@@ -124,7 +125,8 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restar
 	cookie = dma_fence_begin_signalling();
 	spin_lock_irqsave(&ring->fence_lock, flags);
 	/*
-	 * After a restart, ignore @last: vgpu_sdma_ring_poll() may have missed the fault of a job.
+	 * vgpu_sdma_ring_poll() reads @last, then looks for a fault. Ignore @last if a recovery may
+	 * have cleared the fault in between.
 	 * A recovery clears the fault before it restarts the ring. If the ring was restarted since
 	 * @last was read, job @last may be the faulted job, which runs again.
 	 */
@@ -154,7 +156,10 @@ void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
 
 	/* Read the job's number before its results and faults. */
 	dma_rmb();
-	/* If VMID 0 may have had a fault, the last job may be unfinished ("DOC: the gate"). */
+	/*
+	 * A job writes its number, then waits while a fault is examined ("DOC: the gate"). So if
+	 * VMID 0 may have had a fault, do not count the last job as done.
+	 */
 	if (vgpu_sdma_fault_state(ring->vdev) > VGPU_FAULT_USERS)
 		last--;
 	ring_signal(ring, last, &restarts);

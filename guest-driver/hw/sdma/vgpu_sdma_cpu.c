@@ -203,11 +203,12 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 }
 
 /**
- * vgpu_sdma_cpu_can() - whether the CPU can execute a job, and an engine may run the job twice
+ * vgpu_sdma_cpu_can() - whether the CPU can execute a job
  * @dw: packets
  * @ndw: number of dwords
  *
- * The caller runs a job for the second time only if no later job has started.
+ * If the CPU can execute the job, an engine may also run the job again after a failure, provided
+ * that no later job has started.
  *
  * Context: any.
  *

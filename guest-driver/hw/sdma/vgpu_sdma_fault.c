@@ -14,8 +14,10 @@
  *	poll	waits until the gate (VGPU_GATE_REG) is 0 (open): no fault is being examined
  *	TRAP	raises the interrupt; only now the job is done
  *
- * STATUS latches the first fault of any VMID. So after a user's fault, only interrupt entries show
- * a fault of VMID 0. To clear a user's fault, the driver does these steps:
+ * STATUS latches only one fault, the first fault of any VMID. If a fault of VMID 0 follows a user's
+ * fault, only an interrupt entry shows VMID 0. When the driver clears the user's fault, the first
+ * poll ends, but this entry may not be handled yet. So the gate holds the jobs until the entry is
+ * handled. To clear a user's fault, the driver does these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
@@ -49,8 +51,9 @@ static bool status_is_kernels(u32 status)
  * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
  *
- * If the state is neither VGPU_FAULT_NONE nor VGPU_FAULT_USERS, the last job that wrote its number
- * to vgpu_sdma_ring.fence_wb may be unfinished ("DOC: the gate").
+ * A job writes its number to vgpu_sdma_ring.fence_wb before it waits for the gate ("DOC: the
+ * gate"). So in state VGPU_FAULT_UNKNOWN or VGPU_FAULT_KERNELS, the job whose number is there may
+ * not be done.
  *
  * Context: any.
  *
@@ -287,10 +290,12 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 
 	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	/*
-	 * The driver may clear GATE_USER now. If the caller has handled an entry of VMID 0,
-	 * GATE_KERNEL keeps the gate closed. Without an IOMMU, no entry is still to come: the
-	 * device latches a fault and writes the entry in one step. Behind an IOMMU, an entry of
-	 * VMID 0 may arrive later. The recovery then starts, but the faulted job may have ended.
+	 * If the caller has handled an entry of VMID 0, GATE_KERNEL keeps the gate closed.
+	 *
+	 * Without an IOMMU, no entry of an earlier fault is still to come: the device latches a
+	 * fault and writes the entry in one step. Known limitation: behind an IOMMU, an entry of
+	 * VMID 0 may arrive after the gate was opened. The faulted job may then end as done before
+	 * the recovery starts.
 	 */
 	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_USER);
 	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);

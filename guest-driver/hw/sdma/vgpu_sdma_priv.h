@@ -47,8 +47,8 @@ struct vgpu_sdma_ring {
 	/**
 	 * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
 	 * and @done; taken in hard interrupt context. Also the lock of the jobs' fences. A
-	 * signalled fence may outlive the ring: the last dma_fence_put() of a signalled fence does
-	 * not take the fence's lock
+	 * signalled fence may outlive the ring, and so this lock, because the last dma_fence_put()
+	 * of a signalled fence does not take the lock
 	 */
 	spinlock_t fence_lock;
 	/**
@@ -97,7 +97,7 @@ struct vgpu_sdma_ring {
 	__le32 *ring;
 	/** @ring_dma: bus address, to free @ring; the engine uses @ring_mc */
 	dma_addr_t ring_dma;
-	/** @ring_mc: MC address of @ring */
+	/** @ring_mc: address of @ring for the engine; the GART maps this address to @ring_dma */
 	u64 ring_mc;
 	/**
 	 * @fence_wb: memory to which the FENCE packet of each job writes the job's number. The job
@@ -120,8 +120,9 @@ struct vgpu_sdma_ring {
 	/** @fence_seqno: number of the last job written to the ring; protected by @lock */
 	u64 fence_seqno;
 	/**
-	 * @resets: number of resets of the engine while a job was pending, since a job last
-	 * finished or was given up
+	 * @resets: number of resets of the engine while a job was pending. Set to 0 when the
+	 * running engine finishes a job, when a job is given up, and at a reset without a pending
+	 * job
 	 */
 	unsigned int resets;
 	/** @scratch: buffer for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS */
@@ -189,10 +190,10 @@ enum vgpu_fault_state {
 	/** @VGPU_FAULT_USERS: only a user's fault has occurred, and is latched */
 	VGPU_FAULT_USERS,
 	/**
-	 * @VGPU_FAULT_UNKNOWN: a job of the kernel may have had a fault. In one case, a user's
-	 * fault is latched, and STATUS shows that more faults followed, but not their VMIDs. In the
-	 * other case, a user's fault is being cleared, and the interrupt ring may have an entry of
-	 * VMID 0 that is not handled yet
+	 * @VGPU_FAULT_UNKNOWN: a job of the kernel may have had a fault. In one case, STATUS has
+	 * latched a user's fault, and shows that more faults followed. STATUS does not show the
+	 * VMIDs of these faults, so one may be VMID 0. In the other case, a user's fault is being
+	 * cleared from STATUS. The interrupt ring may still have an entry for a fault of VMID 0
 	 */
 	VGPU_FAULT_UNKNOWN,
 	/** @VGPU_FAULT_KERNELS: a job of the kernel had a fault (VMID 0) */

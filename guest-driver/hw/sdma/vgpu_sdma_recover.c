@@ -142,7 +142,10 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 
 	if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION) &&
 	    vgpu_sdma_fault_state(vdev) == VGPU_FAULT_KERNELS) {
-		/* The engine works, but the fault stopped its fetch. Let the fault be handled. */
+		/*
+		 * The engine is not broken: a fault of VMID 0 stopped the fetch of packets.
+		 * vgpu_ih_poll() requests a recovery, even if the fault's interrupt entry was lost.
+		 */
 		vgpu_ih_poll(vdev, true);
 	} else if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION)) {
 		drm_err(&vdev->drm,
@@ -156,8 +159,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			ring->engine, seqno, rptr, status);
 		/*
 		 * Mark the job as suspect, so that the recovery does not run the job again and
-		 * again. vgpu_sdma_ring_park() does not mark the job if the engine stops within
-		 * SDMA_PARK_US.
+		 * again. Do not leave this to vgpu_sdma_ring_park(), which does not mark the job if
+		 * the engine stops within SDMA_PARK_US.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -347,11 +350,11 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 
 	spin_lock_irq(&ring->fence_lock);
 	oldest = ring_oldest(ring);
-	/* If a fault of VMID 0 (ring->fault) may have caused EXC_RING, the job has not failed. */
+	/* EXC_RING is no failure if a fault of VMID 0 (ring->fault) may have caused EXC_RING. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
-	/* If the job that ran at the freeze has completed, do not mark its successor as suspect. */
 	else if (oldest && oldest->base.seqno != running)
+		/* The job that ran at the freeze is done. Do not mark the next job as suspect. */
 		oldest = NULL;
 	if (failed && oldest)
 		ring->suspect = oldest->base.seqno;
@@ -451,13 +454,17 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	rerun = list_count_nodes(&ring->pending);
 	ring->seen_since = jiffies;
 	/*
-	 * If the ring was polled after the fault was cleared, ring->finished may be the number of
-	 * the faulted job. This job, the oldest, runs again. So set ring->finished back.
+	 * The oldest job runs again, so set ring->finished to the number of the job before. A job
+	 * with a fault has written its number to fence_wb, but is not done. ring->finished may be
+	 * this number if vgpu_sdma_ring_poll() read fence_wb after the fault was cleared.
 	 */
 	fence = ring_oldest(ring);
 	if (fence)
 		ring->finished = lower_32_bits(fence->base.seqno) - 1;
-	/* Order the store to fence_wb before the new count, see vgpu_sdma_ring_poll(). */
+	/*
+	 * Order the store to ring->fence_wb above before this store to ring->restarts:
+	 * vgpu_sdma_ring_poll() reads ring->restarts first.
+	 */
 	smp_store_release(&ring->restarts, ring->restarts + 1);
 	ring->frozen = false;
 	ring->suspect = 0;

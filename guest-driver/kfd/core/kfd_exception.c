@@ -89,7 +89,10 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	mutex_unlock(&p->queue_lock);
 	if (!died)
 		return;
-	/* A debugger that has subscribed to the exception may notify the runtime itself. */
+	/*
+	 * Do not notify the runtime if a debugger has subscribed to the exception: the debugger may
+	 * notify the runtime itself.
+	 */
 	if (!heard && kfd_runtime_enabled(p))
 		kfd_dbg_signal_runtime(p, id, mask, false);
 	/* Signal the process's HW_EXCEPTION events. */

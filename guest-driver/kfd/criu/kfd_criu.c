@@ -57,13 +57,13 @@ void kfd_criu_unpause(struct kfd_process *p)
 }
 
 /**
- * kfd_criu_owner_ends() - end the pause of a process when the pausing process exits
- * @mm: address space of the process that opened a file of /dev/kfd (the opener)
- * @owner: files_struct of the exiting process, which closes a descriptor of that file
+ * kfd_criu_owner_ends() - end the pause of a process when the process that paused it exits
+ * @mm: address space of the process that may be paused
+ * @owner: files_struct of the exiting process
  *
- * Does nothing if the exiting process has not paused the opener.
+ * Does nothing unless the exiting process has paused the process of @mm.
  *
- * Context: takes kfd_process.mutex of the opener. Sleeps.
+ * Context: takes kfd_process.mutex of the process of @mm. Sleeps.
  */
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
 {

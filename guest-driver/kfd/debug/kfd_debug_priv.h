@@ -111,9 +111,9 @@ extern spinlock_t kfd_dbg_lock;
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
 /*
- * End the session of @target. If @debugger is not NULL, do nothing unless @debugger owns the
- * session. Takes queue_lock of @target, but not kfd_process.mutex, because MMU notifiers call
- * kfd_dbg_end().
+ * End the session of @target, if there is one. If @debugger is not NULL, end the session only if
+ * @debugger owns the session. Takes queue_lock of @target, but not kfd_process.mutex, because MMU
+ * notifiers call kfd_dbg_end().
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */

@@ -118,9 +118,14 @@ int kfd_dbg_query_event(struct kfd_process *target,
 }
 
 /*
- * Return the address of the exceptions of queue @source, GPU @source or process @p, depending on
- * the type of exception @code. Return NULL if @source does not exist or @code is unknown. Called
- * between kfd_dbg_freeze() and kfd_dbg_thaw().
+ * Return the address of the mask of pending exceptions that can include exception @code. Called
+ * between kfd_dbg_freeze() and kfd_dbg_thaw(). The mask belongs to:
+ *
+ * - a queue with the id @source, if @code is an exception of queues
+ * - the GPU with the id @source, if @code is an exception of GPUs
+ * - the process @p, if @code is an exception of processes; @source is ignored
+ *
+ * Return NULL if there is no such queue or GPU, or if @code is unknown.
  */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {

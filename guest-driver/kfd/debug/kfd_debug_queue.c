@@ -205,9 +205,12 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @pdd that are in @ids, and clear the exceptions @clear of these
- * queues. Return the number of queues that kfd_dbg_mark() did not skip; 0 after an error. If the
- * result is 0, clear nothing. The caller holds queue_lock.
+ * Suspend or resume the queues of @pdd that are in @ids, then clear the exceptions @clear of these
+ * queues. Return the number of queues that are now suspended or resumed. The caller holds
+ * queue_lock.
+ *
+ * If kfd_dbg_mark() returns 0, do nothing and return 0. If kfd_queues_sync() fails, set
+ * KFD_DBG_ERROR in the ids, clear no exceptions and return 0, but leave kfd_queue.suspended.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)

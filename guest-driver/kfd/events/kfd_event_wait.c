@@ -56,8 +56,9 @@ struct kfd_wait_entry {
 	/** @pending: number of the call's entries that name the event and are not satisfied yet */
 	u32 pending;
 	/**
-	 * @link: link in kfd_event.waits, while @event is not NULL. Each call has one link for each
-	 * event, so kfd_event.n_waits is the number of waiting calls
+	 * @link: link in kfd_event.waits, while @event is not NULL. If several entries of a call
+	 * name the event, only the first is in the list. So the list's length (kfd_event.n_waits)
+	 * is the number of calls that wait for the event
 	 */
 	struct list_head link;
 	/**
@@ -101,9 +102,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * An event has just satisfied @names entries of a call: add @names to kfd_wait.n_set. If this ends
- * the wait, wake the waiting thread. @first is the call's first entry for the event. The lock of
- * kfd_events.all is held.
+ * An event has just satisfied all entries of a call that name the event. Add the number of these
+ * entries, @names, to kfd_wait.n_set. If this ends the wait, wake the waiting thread. @first is the
+ * first of these entries. The lock of kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -149,9 +150,9 @@ void kfd_event_abandon(struct kfd_event *ev)
 }
 
 /*
- * Return the first entry for event @id in the call @e->wait: an earlier entry, or @e. If a call has
- * several entries, kfd_wait.named records the first entry for each event. Returns ERR_PTR(-ENOMEM)
- * if memory is short.
+ * Return the first entry for event @id in the array of one call of WAIT_EVENTS. @e is an entry for
+ * @id in this array. If @e is the first, record @e in kfd_wait.named, unless the array has only one
+ * entry. Returns ERR_PTR(-ENOMEM) if memory is short.
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
@@ -170,7 +171,7 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
  * Let entry @e wait for event @id. The lock of kfd_events.all is held.
  *
  * @first: result of wait_first()
- * @age: age of the event that user space saw last; 0 if user space does not use ages
+ * @age: newest age of the event that user space knows; 0 if user space does not use ages
  *
  * Returns 0, or -EINVAL if there is no event @id.
  */
@@ -369,10 +370,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * If an event was destroyed, return -EIO. There is one exception, as in amdkfd: the call
-	 * waits for any event, and wait_any_set() finds a signalled event before the first
-	 * destroyed event in the array. In this case the loop below copies the signalled event's
-	 * data, then returns -EINVAL at the destroyed event.
+	 * If an event was destroyed, a call that waits for all events returns -EIO. A call that
+	 * waits for any event returns -EIO only if no event was signalled before the first
+	 * destroyed event in the array. Otherwise the loop below copies the data of signalled
+	 * events, then ends with -EINVAL at the destroyed event. amdkfd does the same.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;

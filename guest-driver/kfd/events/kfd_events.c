@@ -354,7 +354,8 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
  * Return:
  * * 0, -ENOMEM or -ERESTARTSYS
  * * -EINVAL: @p has a signal page already
- * * -EINVAL: the memory is unknown, not GTT, userptr, imported or too small
+ * * -EINVAL: @p has no memory with this handle
+ * * -EINVAL: the memory is userptr, imported, too small, or not in GTT
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle)
 {

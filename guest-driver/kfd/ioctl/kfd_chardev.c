@@ -59,9 +59,9 @@ static int kfd_release(struct inode *inode, struct file *filp)
 }
 
 /*
- * Called when a process closes a descriptor of the file. For a checkpoint, another process gets a
- * copy of the descriptor from the opener (the process that opened the file), and may pause the
- * opener. If the pausing process exits, let the opener run.
+ * Called when a process closes its descriptor of the file or exits. A process that makes a
+ * checkpoint has a copy of the descriptor of another process, and pauses that other process. If the
+ * process that makes the checkpoint exits, let the paused process run.
  */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
@@ -71,10 +71,12 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 }
 
 /*
- * Return the process that opened the file (the opener), with a reference taken, or ERR_PTR():
+ * Return the process that opened the file (the opener), with a reference taken. The current thread
+ * must belong to the opener or, if @traced is true, be the opener's tracer. Returns ERR_PTR():
  *
- * - -EBADF: the current thread is not the opener's; if @traced, the opener's tracer is accepted too
- * - -ENODEV: the opener was detached (a tracer gets -EBADF instead)
+ * - -EBADF: the current thread does not meet this condition
+ * - -EBADF: the current thread is the tracer, and the opener was detached
+ * - -ENODEV: the current thread belongs to the opener, and the opener was detached
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {

@@ -107,7 +107,10 @@ static unsigned int kfd_queue_engine(const struct kfd_queue *q)
 	return q->kind == KFD_QUEUE_SDMA ? q->engine : VGPU_ENGINE_CP;
 }
 
-/* Returns false if @q hung, or if @q was loaded and the recovery has not restored @q. */
+/*
+ * Returns true if @q was not loaded, or if the recovery has restored @q. For an SDMA queue that
+ * hung, always returns false.
+ */
 static bool kfd_queue_recovered(struct kfd_queue *q)
 {
 	if (q->kind == KFD_QUEUE_SDMA)

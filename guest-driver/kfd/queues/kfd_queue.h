@@ -141,7 +141,6 @@ struct kfd_queue {
 
 	/** @wptr_va: address of the write pointer in user memory */
 	u64 wptr_va;
-	/* Members of SDMA queues. */
 	union {
 		/**
 		 * @wptr_cpu: SDMA queues: kernel mapping of the write pointer, if @wptr_is_io is
@@ -163,7 +162,6 @@ struct kfd_queue {
 	 */
 	struct vgpu_sdma_queue_regs regs;
 
-	/* Members of compute queues. */
 	/** @eop: compute queues: GPU mapping of the end-of-pipe buffer, or NULL */
 	struct kfd_mem_attachment *eop;
 	/**

@@ -311,7 +311,10 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 
 	lockdep_assert_held(&p->mutex);
 
-	/* Another process may have GWS too: the CP runs the two in separate time slices. */
+	/*
+	 * Check only the queues of this process. A queue of another process may have GWS at the
+	 * same time, because the CP runs the two processes in separate time slices.
+	 */
 	if (want && pdd->qpd->gws_queue)
 		return -EBUSY;
 	if (!want && pdd->qpd->gws_queue != q)

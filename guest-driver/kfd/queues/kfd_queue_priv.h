@@ -83,8 +83,8 @@ int kfd_sdma_unload(struct kfd_queue *q);
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
  * Map the write pointer in the kernel until the next eviction of the process. The caller holds
- * kfd_process.mutex. Returns 0, also while the process is evicted; otherwise -EINVAL if the write
- * pointer is:
+ * kfd_process.mutex. While the process is evicted, always returns 0. While the process is not
+ * evicted, returns 0, or -EINVAL if the write pointer is:
  *
  * - in the MMIO page
  * - in an import from another device

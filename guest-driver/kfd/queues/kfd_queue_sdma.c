@@ -22,8 +22,8 @@ static struct device *kfd_sdma_dev(const struct kfd_queue *q)
 }
 
 /*
- * Read the write pointer from user memory when the queue is loaded, as amdkfd does. Doorbell writes
- * to a queue that is not loaded are lost.
+ * Called while a queue is being loaded. Reads the queue's write pointer from the process's memory,
+ * as amdkfd does, because doorbell writes before the load are lost.
  */
 static u64 kfd_sdma_read_wptr(const void *owner)
 {

@@ -103,8 +103,9 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 
 	list_for_each_entry(q, &pdd->qpd->run_queues, run_link) {
 		/*
-		 * Leave out a queue that has lost its state in a reset since kfd_sched_mark():
-		 * kfd_queues_recovered() may not have stopped the queue yet.
+		 * kfd_sched_mark() has set q->lost. If a reset has lost the state of the queue
+		 * since then, q->lost differs from @lost. kfd_queues_recovered() stops such a
+		 * queue, but may not have done so yet. So leave the queue out.
 		 */
 		if (q->lost != lost)
 			continue;

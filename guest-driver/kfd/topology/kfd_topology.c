@@ -118,7 +118,7 @@ static unsigned int kfd_cpu_mhz(void)
 	return khz / 1000;
 }
 
-/* For each of a node's folders, the number of its subfolders. */
+/* Number of subfolders in each of the sysfs folders mem_banks etc. of a topology node. */
 struct kfd_node_counts {
 	unsigned int mem_banks;
 	unsigned int caches;
@@ -148,7 +148,7 @@ static u32 kfd_capability(const struct kfd_node *node)
 /**
  * kfd_topology_describe() - copy a GPU's properties to a debugger's device snapshot
  * @node: GPU
- * @entry: entry; the fields from fw_version to debug_prop are set
+ * @entry: entry of the snapshot. The function sets the fields from fw_version to debug_prop
  *
  * Context: any.
  */

@@ -78,9 +78,9 @@ static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 	int ret;
 
 	/*
-	 * svm_bo_vacate() must not wait for locks that its caller may hold (listed there). This
-	 * call takes no mmap_lock, and takes page locks only by trylock. The MMU notifiers that
-	 * this call triggers take none of the listed locks.
+	 * Do not wait for the locks that the comment of svm_bo_vacate() lists.
+	 * migrate_device_range() takes no mmap_lock, and takes page locks only by trylock. The MMU
+	 * notifiers that migrate_device_range() triggers take none of the listed locks.
 	 */
 	migrate_device_range(m->src, PHYS_PFN(pgmap->range.start + sb->offset),
 			     sb->npages);
@@ -109,11 +109,12 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 }
 
 /*
- * The caller holds the reservation of @bo. Do not wait here for other locks that the caller may
- * hold:
+ * Migrate all pages of @bo to system memory. The caller holds the reservation of @bo, and may hold
+ * further locks. So do not wait here for these locks:
  *
- * - reservations of other BOs, and page locks
- * - of any process: mmap_lock, svms->lock, vgpu_vm_state.alloc_lock, kfd_process.mutex
+ * - reservations of other BOs
+ * - page locks
+ * - any process's mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
  */
 bool svm_bo_vacate(struct vgpu_bo *bo)
 {

@@ -42,8 +42,8 @@ void *svm_owner_get(struct vgpu_device *vdev)
 	struct svm_hive *hive;
 
 	/*
-	 * GPUs cannot share device-private pages over PCIe, since these pages have no bus address.
-	 * Pages of a BAR (MEMORY_DEVICE_PCI_P2PDMA) have bus addresses, but cannot be migrated.
+	 * A GPU without a hive shares its device-private pages with no other GPU, so the GPU is its
+	 * own page owner. (These pages have no bus address, so PCIe does not reach them.)
 	 */
 	if (!xgmi->hive)
 		return vdev;

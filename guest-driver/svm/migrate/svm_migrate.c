@@ -25,9 +25,9 @@
 #include "svm_migrate_priv.h"
 
 /*
- * Maximum number of tries of a CPU fault to move its page. Without a maximum, the tries would not
- * end if this process has unmapped the page and another process still maps it: such a page cannot
- * move, but svm_touch_pause() allows more tries.
+ * Maximum number of tries of a CPU fault to move its page. svm_touch_pause() allows more tries as
+ * long as any process maps the page. If only another process still maps the page, no try can move
+ * the page, so without a maximum the tries would not end.
  */
 #define SVM_TOUCH_TRIES		25u
 
@@ -406,9 +406,9 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
 {
 	/*
-	 * This thread has no page reference during this wait, so the page can move. A wait for the
-	 * page's lock would need a reference. After VM_FAULT_RETRY, the thread would fault again at
-	 * once, with a new reference.
+	 * Wait without a page reference, because a reference would keep the page from moving. For
+	 * the same reason, do not wait for the page's lock, which needs a reference. Do not return
+	 * VM_FAULT_RETRY either: the thread would fault again at once, with a new reference.
 	 */
 	int ret = wait_for_completion_killable(&waiter->done);
 
@@ -416,8 +416,9 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 		return 0;
 	spin_lock(&sb->touch_lock);
 	/*
-	 * The kernel drops a page reference of this fault after svm_migrate_to_ram(). So take a
-	 * reference, unless svm_touch_end() has already taken one for this fault.
+	 * The kernel drops the fault's page reference after svm_migrate_to_ram(), so the fault
+	 * needs a reference again. If waiter->link is still in a list, svm_touch_end() has not
+	 * taken this reference. Then take it here.
 	 */
 	if (!list_empty(&waiter->link))
 		svm_touch_return(page, waiter);
@@ -436,9 +437,10 @@ static bool svm_touch_pause(struct page *page)
 	if (!folio_mapped(folio))
 		return false;
 	/*
-	 * Probably another migration has locked the page, or another thread that faults on the page
-	 * holds a reference until that thread runs. No event reports the drop of a reference, so
-	 * sleep for a jiffy. A spin might keep that thread from running.
+	 * A locked page is probably in another migration, so wait for the lock. Otherwise another
+	 * thread that faults on the page probably has a reference, and must run to drop the
+	 * reference. No event reports the drop, so sleep for a jiffy. A spin might keep the other
+	 * thread from running.
 	 */
 	if (folio_test_locked(folio))
 		folio_wait_locked_killable(folio);
@@ -473,8 +475,9 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 	if (!m)
 		return VM_FAULT_OOM;
 	/*
-	 * Try again here, before svm_touch_end(): that call gives the waiting threads references to
-	 * the page, which would make the next try fail.
+	 * Other threads that fault on the page wait in svm_touch_wait(). svm_touch_end() takes page
+	 * references for these threads, and a page with such references cannot move. So do all
+	 * tries before svm_touch_end().
 	 */
 	do {
 		trace_svm_migrate_begin(0, sb->node->gpu_id, false, win.first,

@@ -27,15 +27,15 @@ struct svm_view {
 	/** @node: the GPU that is to access the pages */
 	struct kfd_node *node;
 	/**
-	 * @home: GPU that has the page of the most recent svm_page_place() call, not counting calls
-	 * for pages in system memory; NULL before the first such call
+	 * @home: GPU to whose VRAM @place and @offset apply; NULL before the first page in VRAM. If
+	 * a page is in the VRAM of another GPU, svm_page_place() updates all three members
 	 */
 	struct kfd_node *home;
-	/** @place: location of the pages of @home, as seen by @node */
+	/** @place: what the VRAM of @home is for @node: SVM_IN_VRAM, _IN_PEER or _OUT_OF_REACH */
 	enum svm_place place;
 	/**
-	 * @offset: bytes to add to the offset of a page in @home's VRAM to get the address for a
-	 * PTE of @node
+	 * @offset: distance in bytes from @node's VRAM to @home's VRAM (vgpu_xgmi_offset()) if
+	 * @place is SVM_IN_PEER, else 0
 	 */
 	u64 offset;
 	/**

@@ -214,9 +214,9 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
- * End a fault for which svm_touch_begin() returned true. For each later fault that waits for this
- * one, take a page reference, in place of the one that svm_touch_begin() dropped. Then wake the
- * later fault.
+ * End a fault for which svm_touch_begin() returned true. Wake the threads that wait for this fault
+ * because svm_touch_begin() returned false to them. Before a thread is woken, take a page reference
+ * for this thread: svm_touch_begin() dropped the thread's own reference.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*

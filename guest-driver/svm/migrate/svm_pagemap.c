@@ -171,10 +171,11 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 /**
  * svm_node_evict() - migrate the pages in a GPU's VRAM to system memory
  * @node: GPU
- * @all: true: repeat until no page is in VRAM, or no page was freed for SVM_EVICT_PATIENCE. The
- *       caller prevents new pages in VRAM
+ * @all: if false, try once to migrate each page. If true, try until no page is left in VRAM, and
+ *       give up after SVM_EVICT_PATIENCE without a freed page; the caller prevents new pages in
+ *       VRAM
  *
- * Context: sleeps. Takes locks of svm/ only in the MMU notifiers that the migration calls.
+ * Context: sleeps. Takes locks of svm/ only in MMU notifiers, which the migration calls.
  *
  * Return: 0; -EBUSY if @all is true and pages are left in VRAM. These pages stay valid.
  */

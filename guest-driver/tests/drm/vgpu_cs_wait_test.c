@@ -26,11 +26,11 @@ static const struct dma_fence_ops wait_fence_ops = {
  * struct wait_mock - fences, and a list in which a fence may occur several times
  */
 struct wait_mock {
-	/** @fence: fences that may occur in the list @name */
+	/** @fence: N_FENCES different fences; elements of @name point to these fences */
 	struct dma_fence *fence[N_FENCES];
 	/** @lock: lock of all fences in @fence */
 	spinlock_t lock;
-	/** @name: list of fences from which vgpu_wait_unique() removes duplicates */
+	/** @name: the list: each element names a fence of @fence; vgpu_wait_unique() shortens it */
 	struct dma_fence *name[MAX_NAMES];
 	/**
 	 * @index: result of vgpu_wait_unique(): for each fence that remains in @name, the fence's

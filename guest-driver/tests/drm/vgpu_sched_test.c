@@ -32,7 +32,7 @@ struct job_mock {
 	struct vgpu_vm_state vm;
 	/** @state: state of the context; the test has a reference */
 	struct vgpu_ctx_state state;
-	/** @entity: scheduler entity of the job */
+	/** @entity: entity of @job; its only scheduler is that of @ring */
 	struct drm_sched_entity entity;
 	/** @job: job that is armed but not pushed, or NULL */
 	struct vgpu_job *job;

@@ -212,7 +212,7 @@ static void cp_state(struct kunit *test)
 struct cp_hung {
 	/** @vdev: argument of vgpu_cp_give_up() */
 	struct vgpu_device *vdev;
-	/** @over: the hang is over; vgpu_cp_run() must not return before */
+	/** @over: the hang is over; vgpu_cp_run() must not return while @over is false */
 	bool over;
 	/** @late: work that sets @over and ends the hang, while vgpu_cp_run() waits */
 	struct delayed_work late;

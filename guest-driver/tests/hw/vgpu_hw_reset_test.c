@@ -13,7 +13,7 @@
 #include "tests/lib/vgpu_mock.h"
 
 /**
- * struct reset_mock - a device without PSP; reset_psp() completes the reset
+ * struct reset_mock - a device in reset; reset_psp() acts as the device's PSP
  */
 struct reset_mock {
 	/** @mock: device */

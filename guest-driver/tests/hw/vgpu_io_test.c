@@ -18,7 +18,7 @@
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
 /**
- * struct io_thread - a thread that accesses a BAR while the test acts as a reset
+ * struct io_thread - a thread that accesses a BAR while the test blocks accesses, as a reset does
  */
 struct io_thread {
 	/** @vdev: device */

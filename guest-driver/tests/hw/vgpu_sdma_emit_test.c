@@ -92,8 +92,8 @@ static void emit_ptepde(struct kunit *test)
 }
 
 /*
- * Check the count field of each packet type for the largest count, 2^n in a field of n bits. The
- * field contains the count minus 1, so the largest count fits.
+ * Check that each packet type encodes its largest count. The count field contains the count minus
+ * 1, so the largest count of a field of n bits is 2^n.
  */
 static void emit_limits(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs in different
- * orders. Catches: jobs of the kernel end although VMID 0 may have faulted; jobs of the kernel do
- * not end after a user's fault.
+ * orders. Catches: a job of the kernel counts as done although VMID 0 may have faulted; after a
+ * user's fault, no job of the kernel can be done any more.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -18,7 +18,7 @@ struct fault_mock {
 	struct vgpu_mock *mock;
 	/** @wptr: write pointer of the interrupt ring */
 	__le32 wptr;
-	/** @fence_wb: write-back of the engine's ring, which has no job */
+	/** @fence_wb: number of the last completed job; always 0, because no job is submitted */
 	__le32 fence_wb;
 	/** @next: number of interrupt entries written so far */
 	u32 next;
@@ -187,9 +187,9 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * A user's fault is latched, so only an interrupt entry can report a fault of VMID 0. This entry
- * arrives while the driver handles the user's fault. Catches: the driver then opens the gate
- * (VGPU_GATE_REG). (An open gate would let the faulted job of the kernel end as done.)
+ * While a user's fault is latched, a fault of VMID 0 is not latched: only an interrupt entry
+ * reports it. Here this entry arrives while the driver clears the user's fault. Catches: the driver
+ * then opens the gate (VGPU_GATE_REG), so that the kernel's faulted job ends as done.
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -205,8 +205,9 @@ static void fault_behind_user(struct kunit *test)
 
 /*
  * A fault of VMID 0 is latched, but its interrupt entry is lost. Then the entry of a user's fault
- * arrives. Catches: the driver clears the latched fault; the driver opens the gate (VGPU_GATE_REG).
- * (Both are left to the recovery. Otherwise the faulted job of the kernel could end as done.)
+ * arrives. Catches: the driver clears the latched fault or opens the gate (VGPU_GATE_REG), so that
+ * the faulted job of the kernel can end as done. (Only the recovery may clear the fault and open
+ * the gate.)
  */
 static void fault_before_user(struct kunit *test)
 {

@@ -263,7 +263,7 @@ static void ring_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
 }
 
-/* The ring is down, so the CPU has to run the jobs. */
+/* While the ring is down, the driver executes submitted jobs by the CPU, if the CPU can do so. */
 static void ring_down(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -341,13 +341,16 @@ static void ring_fence_kept(struct kunit *test)
 }
 
 /**
- * struct ring_enders - the test's thread and @other, which both call vgpu_sdma_ring_down()
+ * struct ring_enders - two threads, the test's thread and @other, take a ring down
  *
- * vgpu_sdma_ring_down() calls ring_job_ends() and then ends the pending job. Only one of the two
- * threads may do so.
+ * Both threads call vgpu_sdma_ring_down(), but only one of them may end the pending job. A thread
+ * calls ring_job_ends() just before it ends the job.
  */
 struct ring_enders {
-	/** @test: current->kunit_test of @other; vgpu_rreg() and vgpu_wreg() find the mock by it */
+	/**
+	 * @test: the running test. The thread @other needs it as current->kunit_test to access the
+	 * registers of the mock
+	 */
 	struct kunit *test;
 	/** @ring: ring with one pending job */
 	struct vgpu_sdma_ring *ring;
@@ -486,16 +489,16 @@ static void ring_restarts_in_poll(struct kunit *test)
 }
 
 /*
- * A job has written its number, but has had a fault of VMID 0. So its result may be wrong, and the
- * job must run again:
+ * A job has a fault of VMID 0, but still writes its number to fence_wb. The job's result may be
+ * wrong, so the job must run again:
  *
  * 1. The recovery clears the fault.
- * 2. A poll reads the number of the job.
- * 3. The recovery restarts the ring.
- * 4. The ring goes down before the engine has run the job again.
+ * 2. A poll reads the job's number from fence_wb.
+ * 3. The recovery restarts the ring, so that the engine runs the job again.
+ * 4. The ring goes down before the second run has completed.
  *
- * Catches: vgpu_sdma_ring_down() ends the job as done, because of the poll. (The correct end is
- * -ENODEV, because the CPU cannot run the job.)
+ * Catches: vgpu_sdma_ring_down() ends the job as done, because the poll has read the job's number.
+ * (The job must end with -ENODEV, because the CPU cannot run it in place of the engine.)
  */
 static void ring_polled_before_restart(struct kunit *test)
 {

@@ -197,9 +197,10 @@ static void window_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dw[9], GUARD);
 		KUNIT_EXPECT_TRUE(test, vgpu_sdma_cpu_can(dw, 9));
 		/*
-		 * vgpu_sdma_cpu_can() accepts the invalidation engine of any SDMA engine. The next
-		 * invalidation engine is that of the next SDMA engine, if there is one. Addition of
-		 * VGPU_NUM_SDMA leads to an invalidation engine of no SDMA engine.
+		 * dw[1] is the register that starts the flush. The registers of the SDMA engines
+		 * are consecutive, and vgpu_sdma_cpu_can() must accept exactly these registers. So
+		 * the next register is accepted except after the last SDMA engine. A register
+		 * VGPU_NUM_SDMA further on belongs to no SDMA engine.
 		 */
 		dw[1]++;
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_can(dw, 9),

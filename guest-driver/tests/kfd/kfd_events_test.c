@@ -127,7 +127,10 @@ static void events_many_waits(struct kunit *test)
 	events_expect_signaled(test, m);
 }
 
-/* Catches: the slots are not scanned because the interrupt's id is not that of an event. */
+/*
+ * The interrupt has an id that no event has. Catches: the handler ignores this interrupt. (It must
+ * scan the slots of all events.)
+ */
 static void events_no_id(struct kunit *test)
 {
 	static const u32 ids[] = {

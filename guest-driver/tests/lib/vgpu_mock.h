@@ -31,7 +31,7 @@ struct vgpu_mock {
 	struct vgpu_mman mman;
 	/** @vmm: vgpu_device.vmm; @vmm.lock is not initialised */
 	struct vgpu_vm_manager vmm;
-	/** @sched: vgpu_device.sched */
+	/** @sched: vgpu_device.sched; all zero at first */
 	struct vgpu_sched sched;
 	/**
 	 * @bo: BO for which vgpu_mock_alloc() allocates memory. Each call sets the BO's size and

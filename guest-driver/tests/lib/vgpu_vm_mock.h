@@ -26,7 +26,7 @@ struct mock_bo {
  * struct vm_mock - an address space on a mock device
  */
 struct vm_mock {
-	/** @vm: address space; tests map BOs in the window (VM_MOCK_FIRST, VM_MOCK_WINDOW) */
+	/** @vm: address space; tests map BOs in the VM_MOCK_WINDOW pages from VM_MOCK_FIRST on */
 	struct vgpu_vm_state vm;
 	/** @hw: vgpu_device.hw */
 	struct vgpu_hw_state hw;

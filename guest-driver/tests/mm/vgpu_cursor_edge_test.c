@@ -15,9 +15,9 @@
 static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
 
 /*
- * State of a test with fragmented VRAM, in which every other page belongs to one of the
- * resources @holes. @res is the resource under test; @pages has the address of each page of
- * @res.
+ * State of a test with fragmented VRAM. @holes are allocations of one page each. Every other one
+ * was freed (NULL), and @res, the resource under test, uses the freed pages. @pages has the
+ * address of each page of @res.
  */
 struct edge_state {
 	struct vgpu_mock *mock;
@@ -289,8 +289,8 @@ static void edge_cleared(struct kunit *test)
 		vgpu_res_next(&cur, PAGE_SIZE);
 	}
 	/*
-	 * The resource has all pages of VRAM but one. If the page outside the resource is clear,
-	 * @known is one less than the number of clear pages.
+	 * @known is the number of clear pages in the resource, @i the number in all of VRAM. One
+	 * page is outside the resource. If this page is clear, @known is i - 1, otherwise i.
 	 */
 	i = bitmap_weight(zero, all);
 	KUNIT_EXPECT_GE(test, known + 1, i);

@@ -75,8 +75,11 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 					    "walk of %llu bytes from %llu, at %llu",
 					    size, start, at);
 		/*
-		 * Skip at most this run, or a number of bytes that may end in a later run, or
-		 * exactly this run.
+		 * Choose how many bytes to skip:
+		 *
+		 * - case 0: at most this run
+		 * - case 1: at most all remaining bytes, which may end in a later run
+		 * - otherwise: exactly this run, the initial value of @step
 		 */
 		switch (vgpu_mock_random(mock, 3)) {
 		case 0:

@@ -146,7 +146,7 @@ static void gtt_overflow(struct kunit *test)
 	}
 }
 
-/* Catches: the manager accepts a GART that has no pages after the transfer windows. */
+/* Catches: the manager accepts a GART in which the transfer windows occupy all pages. */
 static void gtt_small_gart(struct kunit *test)
 {
 	struct vgpu_mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);

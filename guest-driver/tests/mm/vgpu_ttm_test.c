@@ -126,9 +126,9 @@ static int vacate_move(struct vacate_mock *m)
 }
 
 /*
- * TTM asks by eviction_valuable() whether a BO may be evicted, and by evict_flags() to which place.
- * Catches: one of these calls moves pages. (The calls only ask: TTM may then evict another BO,
- * not this one.)
+ * TTM calls eviction_valuable() to ask whether a BO may be evicted. TTM calls evict_flags() to ask
+ * where an evicted BO goes. After these calls TTM may still evict another BO instead. Catches: one
+ * of the calls moves pages.
  */
 static void vacate_query(struct kunit *test)
 {
@@ -149,9 +149,12 @@ static void vacate_query(struct kunit *test)
 }
 
 /*
- * Let vacate() fail, then succeed. Catches: after the failure, the BO loses its VRAM, or the result
- * of move() is not -EBUSY (on most other errors, TTM does not try the next BO); after the success,
- * the BO keeps its VRAM.
+ * Let vacate() fail, then succeed. Catches:
+ *
+ * - After the failure, the BO loses its VRAM.
+ * - After the failure, move() does not return -EBUSY. (On most other errors, TTM does not try to
+ *   evict the next BO.)
+ * - After the success, the BO keeps its VRAM.
  */
 static void vacate_moves(struct kunit *test)
 {

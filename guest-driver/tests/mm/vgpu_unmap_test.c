@@ -116,15 +116,16 @@ static void unmap_released(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
 	/*
-	 * vgpu_mm_unmap_dma() must not hold lru_lock while it waits here. Otherwise unmap_listed(),
-	 * which takes lru_lock, hangs.
+	 * In the other thread, vgpu_mm_unmap_dma() now waits for the two releases. It must not hold
+	 * lru_lock during that wait. Otherwise unmap_listed(), which takes lru_lock, hangs below.
 	 */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);
 	/*
-	 * End the releases of the last two BOs in different ways. Free the memory of bos[late].
-	 * Resurrect bos[late + 1], as TTM does for a delayed delete.
+	 * vgpu_mm_unmap_dma() waits for the releases of bos[late] and bos[late + 1]. End the first
+	 * release by freeing the BO's memory. End the second by giving the BO a reference again, as
+	 * TTM does for a delayed delete.
 	 */
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));

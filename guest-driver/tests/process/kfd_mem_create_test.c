@@ -150,9 +150,9 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces alloc() of the VRAM manager. TTM may call create_alloc() more than once in a try to
- * create a BO. If the thread m->holder exists, the first call in a try counts the try, wakes
- * m->holder, and waits until m->holder has reserved all m->bo.
+ * Replaces alloc() of the VRAM manager. The thread m->holder, if it exists, must hold the
+ * reservations of m->bo during each try to create a BO. So the first call in a try waits until
+ * m->holder has taken the reservations. TTM may call create_alloc() again in the same try.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -170,9 +170,9 @@ static int create_alloc(struct ttm_resource_manager *man,
 }
 
 /*
- * Replaces release_notify(). If the BO has no memory, the try to create this BO has failed. In this
- * case, let the thread m->holder drop the reservations of m->bo. (create_alloc() let m->holder take
- * these reservations at the start of the try.)
+ * Replaces release_notify(). At the start of each try to create a BO, the thread m->holder takes
+ * the reservations of m->bo (create_alloc()). If the try fails, TTM releases the BO, which has no
+ * memory. In this case, let m->holder drop the reservations.
  */
 static void create_release(struct ttm_buffer_object *tbo)
 {
@@ -322,9 +322,9 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 }
 
 /*
- * Start the thread m->holder. Each time the code under test tries to create a BO, this thread takes
- * the reservations of all m->bo in create_alloc(). If the try fails, the thread drops them in
- * create_release(). The caller stops the thread by create_stop_holder().
+ * Start the thread m->holder, which holds the reservations of all m->bo during each try to create a
+ * BO. If the try fails, the thread drops the reservations before the next try. If the try succeeds,
+ * the thread drops them in create_stop_holder(), which the caller must call.
  */
 static void create_start_holder(struct kunit *test, struct create_mock *m)
 {
@@ -404,9 +404,9 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * An allocation needs the VRAM of CREATE_BOS BOs. During each try of the allocation, another thread
- * has all these BOs reserved. Catches: the allocation fails, although the BOs can be evicted
- * between two tries.
+ * An allocation needs the VRAM of CREATE_BOS BOs. Another thread holds the reservations of all
+ * these BOs during each try of the allocation, and drops them between two tries. Catches: the
+ * allocation fails. (It must evict the BOs between two tries.)
  */
 static void create_held_many(struct kunit *test)
 {

@@ -37,9 +37,9 @@ static void timeslice_off(struct kunit *test)
 }
 
 /*
- * Check that the memory of a process is not evicted while the process is restored. There is one
- * exception: after a limited time, an allocation may evict the process's BOs from VRAM if the
- * allocation is not for the restore of another process.
+ * Check that the memory of a process is not evicted during the restore of this process. There is
+ * one exception: KFD_ACTIVE_MS after the start of the restore, allocations may evict the process's
+ * BOs from VRAM, except allocations for the restore of another process.
  */
 static void timeslice_restoring(struct kunit *test)
 {

@@ -257,7 +257,10 @@ static void attr_scramble(struct attr_mock *m, unsigned int *access)
 	m->p.xnack_enabled = vgpu_test_random(&m->rnd, 2);
 }
 
-/* Return true if memory stays mapped: XNACK is off, or the range has the flag GPU_ALWAYS_MAPPED. */
+/*
+ * Return true if the range must be mapped whenever queues run: XNACK is off, or the range has the
+ * flag GPU_ALWAYS_MAPPED.
+ */
 static bool attr_stays(const struct attr_mock *m)
 {
 	return !m->p.xnack_enabled || m->range.attrs.flags;
@@ -375,9 +378,9 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
 	/*
 	 * GPU 1 has ACCESS_IN_PLACE, so the policy requests no migration for faults of GPU 1 ('.').
-	 * In the second row, GPU 1 cannot reach VRAM of GPU 0. So at the third fault, the driver
-	 * moves the memory to system memory to map the memory for GPU 1. The fourth fault, by
-	 * GPU 0, must not move the memory back.
+	 * The second fault moves the memory to VRAM of GPU 0. In the second row, GPU 1 cannot reach
+	 * this VRAM. So at the third fault, the driver moves the memory to system memory to map it
+	 * for GPU 1. The fourth fault, by GPU 0, must not move the memory back (the last '.').
 	 */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
@@ -389,9 +392,10 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 	/*
-	 * VRAM of GPU 0 is full after 'F', so a move to this VRAM evicts other memory. Then
-	 * the policy lets only every second fault of GPU 0 move memory ("0.0."). Otherwise two
-	 * pages that are needed together could evict each other without end.
+	 * VRAM of GPU 0 is full after 'F', so a move to this VRAM evicts other memory. The first
+	 * fault of GPU 0 after 'F' moves memory, the next one does not ('.'), and so on. If every
+	 * fault moved memory, two pages that are needed together could evict each other without
+	 * end.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
@@ -442,8 +446,8 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Call svm_policy_pulled() to record a pull: a fault has migrated @win to VRAM of GPU @gpu. Return
- * true if the pull then counts as recent (svm_pull.until) for at least one second.
+ * Call svm_policy_pulled(), as after a fault that has migrated @win to VRAM of GPU @gpu (a pull).
+ * Return true if the new pull's end (svm_pull.until) is at least one second after the call begins.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -542,8 +546,11 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to VRAM although a GPU that needs a mapping cannot reach this VRAM:
- * a GPU with ACCESS_IN_PLACE or, if attr_stays() is true, a GPU with ACCESS.
+ * Catches: memory is prefetched to VRAM although a GPU needs a mapping and cannot reach this VRAM.
+ * These GPUs need a mapping:
+ *
+ * - each GPU with ACCESS_IN_PLACE
+ * - if attr_stays() is true, also each GPU with ACCESS
  */
 static void policy_prefetch(struct kunit *test)
 {

@@ -99,8 +99,9 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
 	/*
-	 * Set the time of the last unmap to the timestamp of the test's retry faults. A fault that
-	 * is not newer than the last unmap is acknowledged instead of denied.
+	 * The driver cannot repair the test's retry faults. Make these faults stale, because a
+	 * denied fault would stop the process's queues. A fault is stale if its timestamp (here
+	 * FAULT_TS) is not later than unmap_ts.
 	 */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
@@ -242,9 +243,9 @@ static void fault_bounded(struct kunit *test)
 			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
 					  FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * In each round, repeat the faults of slots 0 and 1, as the hardware does until they are
-	 * acknowledged. Also raise a new fault with slot 2, whose last fault was not acknowledged.
-	 * (The hardware uses such a slot again if a reset has freed it.)
+	 * In each round, repeat the faults of slots 0 and 1. (The hardware repeats a fault until it
+	 * is acknowledged.) Also raise a new fault with slot 2, although the previous fault with
+	 * slot 2 was not acknowledged. (This occurs if a reset has freed the slot.)
 	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 0, 1);
@@ -270,9 +271,9 @@ static void fault_bounded(struct kunit *test)
 }
 
 /*
- * While a fault waits for the stalled worker, a fault of another process gets the same CAM slot, as
- * after a reset. Catches: the driver acknowledges the slot for both faults. (The driver must
- * acknowledge the slot only for the new fault.)
+ * While a fault waits for the stalled worker, a fault of another process gets the same CAM slot.
+ * (The hardware uses the slot again if a reset has freed it.) Catches: the driver acknowledges the
+ * slot for both faults. (The driver must acknowledge the slot only for the second fault.)
  */
 static void fault_slot_reused(struct kunit *test)
 {
@@ -312,9 +313,8 @@ static void fault_cam_full(struct kunit *test)
 			read_poll_timeout(fault_acks, now, now == VGPU_RETRY_CAM_SLOTS,
 					  USEC_PER_MSEC, FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * cam_work has acknowledged all slots, because the worker of m->stalled still waits for
-	 * mmap_lock. After the acknowledgments, cam_work counts the stall in VGPU_STAT_CAM_STALLS.
-	 * So wait for the end of cam_work.
+	 * cam_work has acknowledged all slots, but may still have to count the stall in
+	 * VGPU_STAT_CAM_STALLS. So wait for the end of cam_work.
 	 */
 	flush_delayed_work(&m->sn.cam_work);
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 2);
@@ -323,8 +323,8 @@ static void fault_cam_full(struct kunit *test)
 	fault_expect_ack(test, m, VGPU_RETRY_CAM_SLOTS + 1, 3);
 	fault_mock_end(test, m);
 	/*
-	 * The stalled worker has undone the eviction by cam_work (2 to 1). The count does not reach
-	 * 0, because fault_process_init() sets the count to 1.
+	 * fault_process_init() has set pdd->evicted to 1. An eviction by cam_work has raised the
+	 * count to 2. The worker of m->stalled has undone this eviction, so the count is 1 again.
 	 */
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 1);
 	/* No slot was acknowledged twice for one fault. */

@@ -31,7 +31,7 @@ struct range_mock {
 	struct kfd_process_device pdd;
 	/** @node: GPU */
 	struct kfd_node node;
-	/** @sn: SVM state of @node */
+	/** @sn: @node.svm; only the pointer to @node is set */
 	struct svm_node sn;
 	/** @vm: address space of @p */
 	struct vm_mock *vm;

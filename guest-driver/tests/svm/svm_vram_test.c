@@ -95,9 +95,9 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 }
 
 /*
- * Evict all pages. A single try must return 0. Repeated tries must return @want: -EBUSY while the
- * page has a reference, otherwise 0. Catches: the tries never end; the page is freed in spite of
- * the reference.
+ * Let svm_node_evict() evict all pages. A single try must return 0, even if pages stay in VRAM.
+ * Repeated tries must return @want: -EBUSY while m->page has a reference, otherwise 0. Catches: the
+ * tries never end; m->page is freed in spite of the reference.
  */
 static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
 {
@@ -349,8 +349,9 @@ static void *peer_owner(const struct stuck_mock *m)
 }
 
 /*
- * GPUs @a and @b are in the same hive, the other GPUs in another hive or in none. Catches: GPUs
- * outside of the hive have the hive's owner, so that HMM returns a page of a GPU in another hive.
+ * GPUs @a and @b are in the same hive, the other GPUs in another hive or in none. Catches: two GPUs
+ * have the same dev_pagemap.owner although no hive contains both, so that HMM returns to one GPU a
+ * page in VRAM of the other GPU.
  */
 static void peer_owners(struct kunit *test)
 {

@@ -395,10 +395,10 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * Map a leaf, then map other memory at all pages of the leaf except the first and the last. For
- * each shift, the address of the other memory allows fragments of at most 2^shift pages. Catches:
- * the split of the leaf makes more than VGPU_PT_STEP_WRITES writes in one step; a fragment is not
- * aligned.
+ * Map a leaf, then map other memory at all pages of the leaf except the first and the last. The
+ * loop repeats this for each @shift: the address of the other memory limits fragments to 2^shift
+ * pages. Catches: the split of the leaf makes more than VGPU_PT_STEP_WRITES writes in one step; a
+ * fragment is not aligned.
  */
 static void pt_misaligned(struct kunit *test)
 {
@@ -411,9 +411,10 @@ static void pt_misaligned(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), 0);
 	for (shift = 0; shift <= VGPU_PT_SHIFT; shift++) {
 		/*
-		 * The addresses of page 1 and of its memory differ by 8 MiB plus 2^shift pages.
-		 * 8 MiB is a multiple of each fragment size. A fragment is aligned at both
-		 * addresses, so a fragment has at most 2^shift pages.
+		 * A fragment of 2^f pages is aligned to 2^f pages in the address space and in
+		 * memory. So the two addresses of a page must differ by a multiple of 2^f pages.
+		 * Here they differ by 2048 + 2^shift pages (8 MiB are 2048 pages). So f is at most
+		 * @shift.
 		 */
 		u64 memory = SZ_8M + ((1 + BIT_ULL(shift)) << VGPU_PAGE_SHIFT);
 
@@ -455,7 +456,7 @@ static void pt_leaf_split(struct kunit *test)
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 511, 2, VGPU_PTE_NORETRY);
 	pt_check(test, m, all);
-	/* A write of all 1024 pages makes two leaves again. */
+	/* Write all 1024 pages: two 2 MiB leaves replace the tables of single pages. */
 	pt_do_write(test, m, 0, 1024, SZ_16M, RO, 0);
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 0, 1024, 0);
@@ -508,7 +509,7 @@ static void pt_no_memory(struct kunit *test)
 
 /*
  * Overwrite the tables with random data, and rebuild the tree. Catches: the rebuilt tree lacks a
- * table; an entry still maps a page. (The rebuild must set all entries except pointers to 0.)
+ * table; an entry still maps a page. (Every entry must be 0 or the pointer to a table.)
  */
 static void pt_rebuild(struct kunit *test)
 {

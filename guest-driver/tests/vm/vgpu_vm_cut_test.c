@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the order of the steps of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c. Catches: entries are
- * cleared or written when a fault may already claim their addresses for an SVM range, so that the
- * entries of this range are lost.
+ * Test the order of the steps of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c. Catches: the unmap
+ * frees the addresses before it has written all page-table entries. (At free addresses, a fault may
+ * map an SVM range. A late write would overwrite the entries of this range.)
  */
 #include <kunit/test-bug.h>
 
@@ -41,16 +41,16 @@ struct cut_watch {
 	/** @writes: number of calls of vgpu_pt_ops.write; if 0, the case has tested nothing */
 	unsigned int writes;
 	/**
-	 * @late: number of writes that come too late: a fault could already create an SVM range at
-	 * @first or @last (cut_is_free())
+	 * @late: number of writes that come after @first or @last has become free (cut_is_free()).
+	 * Such a write is a bug: a fault may already have created an SVM range there
 	 */
 	unsigned int late;
 };
 
 /*
- * Pages 87 to 598 of the window are a 2 MiB leaf. If only some of these pages are unmapped, the
- * leaf is split. In a mapping of a BO, vbo_mend() writes the entries of the leaf's other pages
- * again.
+ * Pages 87 to 598 of the window are mapped by one 2 MiB leaf. If only some of these pages are
+ * unmapped, the leaf is split into PTEs. In a mapping of a BO, vbo_mend() also writes the PTEs of
+ * the pages that stay mapped.
  */
 static const struct cut_case cuts[] = {
 	{ "head", CUT_CLEAR, 0, 100 },
@@ -65,8 +65,8 @@ static const struct cut_case cuts[] = {
 };
 
 /*
- * Return true if a fault could create an SVM range at @page now: vgpu_vm_va_busy() would return
- * false without waiting.
+ * Return true if a fault could create an SVM range at @page now. A fault waits for alloc_lock, then
+ * looks for a mapping (vgpu_vm_va_busy()).
  */
 static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 {

@@ -82,8 +82,8 @@ static void vm_random_sdma(struct kunit *test)
 }
 
 /*
- * Cut a mapping in the middle. Catches: the two mappings that remain are not found by their
- * first addresses, or do not follow a move of the BO.
+ * Cut a mapping in the middle. Catches: the second remaining mapping is not found by its first
+ * address; the entries of the first one still have the BO's old addresses after the BO has moved.
  */
 static void vm_cut_middle(struct kunit *test)
 {
@@ -194,9 +194,9 @@ static void vm_spans_sdma(struct kunit *test)
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
 	/*
-	 * Physical address of the first page. Each page has a virtual and a physical address that
-	 * differ by one page (modulo 2 MiB). So the two addresses are never both aligned to 2 MiB,
-	 * and no span can become a leaf.
+	 * Physical address of the first page: its virtual address plus one page. The loop below
+	 * adds only multiples of 1 GiB to it. So no page has both addresses aligned to 2 MiB, and
+	 * no span can become a leaf.
 	 */
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;

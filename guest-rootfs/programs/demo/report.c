@@ -221,12 +221,12 @@ void report_usage(const struct demo *d)
 }
 
 /**
- * struct agreement - a row that compares counters: @device with @driver - @minus + @user
+ * struct agreement - a row that compares a counter of the device with counters of the driver
  * @what: text of the row
- * @device: name of a counter of the device
- * @driver: name of a counter of the driver
- * @minus: name of another counter of the driver, or NULL
- * @user: offset of a count in struct vg_tally, or -1
+ * @device: name of the device's counter
+ * @driver: name of the driver's counter
+ * @minus: name of a counter to subtract from the driver's counter, or NULL
+ * @user: count to add to the driver's counter, as its offset in struct vg_tally; -1: none
  */
 struct agreement {
 	const char *what, *device, *driver, *minus;
@@ -256,8 +256,10 @@ static uint64_t tally_of(const struct agreement *a)
 }
 
 /*
- * Compute the two values of a row, which are increases of counters: *@device from @dev to @dev_now,
- * *@driver from @drv to @drv_now. Return false if a counter is missing.
+ * Compute the two values of a row. *@device is the increase of the device's counter between the
+ * readings @dev and @dev_now. *@driver is the increase of the driver's counter between @drv and
+ * @drv_now, minus the increase of the counter @a->minus if there is one. Return false if a counter
+ * is missing.
  */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,

@@ -38,15 +38,15 @@ static pid_t root_pid;
 static __thread struct {
 	uint64_t rng;
 	/*
-	 * ID of the point (delay.h) at which this process or thread was created; 0 in the process
-	 * that the runner has forked for the case. point_id() starts each hash with this ID.
+	 * point_id() starts each hash with this value. It is the ID of the point (delay.h) at which
+	 * this process or thread was created. In the first process of a case, it is 0.
 	 */
 	uint64_t path;
 	/*
-	 * find_path() ends at the frame @root or @base, whichever comes first. Both are the frame
-	 * from which the case or thread was started, except in a process that the case has forked.
-	 * There, @root is the same frame as in the parent, and @base is the frame of the function
-	 * that called fork(). When this function has returned, find_path() ends at @root.
+	 * find_path() goes outwards and ends at the first of these two frames. @root is the frame
+	 * of the function that called the case's or the thread's function. @base is the same frame
+	 * as @root, except in a process that the case has forked: there, @base is the frame of the
+	 * function that called fork(). After that function has returned, find_path() ends at @root.
 	 */
 	void **root, **base;
 } me;
@@ -106,8 +106,9 @@ void delay_begin(const char *name, void *frame)
 		delay_mode = DELAY_AT_POINT;
 	} else if (seed_text) {
 		/*
-		 * The seed depends on the case's name, so that a case that runs alone
-		 * has the same delays as in a run of all cases.
+		 * Start the random numbers again, so that a case that runs alone has the
+		 * same delays as in a run of all cases. The name in the seed gives each
+		 * case different delays.
 		 */
 		me.rng = mix(strtoull(seed_text, NULL, 0), 1);
 		while (*name)
@@ -186,10 +187,10 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call: the return addresses in the frames from @frame, the frame of the call's
- * wrapper, outwards. The frame me.base or me.root ends the path, and is not part of the path. Store
- * the path in @pc, inner addresses first. If the path has more than DELAY_FRAMES addresses, store
- * only the outermost ones. Return the number of stored addresses.
+ * Find the path to a call: the return addresses in the stack frames. The path begins with @frame,
+ * which is the frame of the call's wrapper. It ends before the frame me.base or me.root. Store the
+ * path in @pc, inner addresses first. If the path has more than DELAY_FRAMES addresses, store only
+ * the outermost ones. Return the number of stored addresses.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {

@@ -19,9 +19,9 @@
  */
 struct delay_point {
 	/**
-	 * @id: hash of @what and @pc; in a forked process or a thread, also of the point at which
-	 * the process or thread was created. The same in each run of one build. 0 if this entry of
-	 * the table is free
+	 * @id: hash of @what, @pc, and the ID of the point at which the process or thread was
+	 * created (0 in the first process of the case). @id is the same in each run of one build.
+	 * 0 if this entry of the table is free
 	 */
 	uint64_t id;
 	/** @what: name of the wrapped call */
@@ -50,15 +50,15 @@ const char *delay_seed(void);
 const char *delay_point_mode(void);
 
 /*
- * Before a case is forked: clear the table of points, and select the point to delay by @id or
- * @number (see delay_get()). The unused argument is 0. If @id and @number are 0, no point is
- * delayed.
+ * Before a case is forked: clear the table of points, and select the point to delay. If @id is not
+ * 0, select the point with this ID. If @number is not 0, select the point with this number (see
+ * delay_get()). At least one of @id and @number is 0. If both are 0, no point is delayed.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function. In this process, the return addresses that lead to a point
- * (delay_point.pc) end with the return address of the case's function.
+ * calls the case's function. In this process, the outermost return address that leads to a point
+ * (delay_point.pc) lies in this calling function.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

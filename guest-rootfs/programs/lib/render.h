@@ -53,7 +53,9 @@ int vr_bo_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 /* Unmap and close the BO. Do nothing for a zeroed structure. */
 void vr_bo_free(struct vr_bo *bo);
 
-/* Allocate a context and store its ID in *@id, or 0 on an error. */
+/*
+ * Allocate a context, and store its ID in *@id. On an error, store 0 in *@id. Return 0 or -errno.
+ */
 int vr_ctx_alloc(int fd, int32_t priority, uint32_t *id);
 /* Free a context. */
 int vr_ctx_free(int fd, uint32_t id);

@@ -206,9 +206,9 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	       vg_now() < until)
 		vg_sleep_us(1000);
 	/*
-	 * Wait below until the path of the dump's device has disappeared, not only the link in
-	 * /sys/class/devcoredump. The kernel removes the link first, and drops new dumps until the
-	 * device is removed, too.
+	 * The loop below waits until the kernel has removed the dump, because the kernel drops new
+	 * dumps until then. The link in /sys/class/devcoredump disappears too early for this check,
+	 * so check the path that the link leads to.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Race two calls. A real-time thread makes the second call after a random time. By default, the
- * thread runs on the CPU of the first call, and preempts that call if the kernel is preemptible
- * there (the debug kernel is).
+ * thread runs on the CPU of the first call, and preempts the first call. With CONFIG_PREEMPT (debug
+ * kernel), the thread can do so even while the first call executes kernel code.
  */
 #ifndef RACE_H
 #define RACE_H

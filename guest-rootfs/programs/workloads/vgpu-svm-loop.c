@@ -145,9 +145,9 @@ static int cut_file(void *arg, uint64_t round)
 	vg_pattern_fill(l->file, SIZE, round, 0);
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
 	/*
-	 * After a truncation, the driver acknowledges the first fault that it cannot repair, and
-	 * denies only the later ones (docs/faults.md). The injected fault must be the first, so no
-	 * fault of copy_by_all() may be pending.
+	 * After a truncation, the driver acknowledges the first fault that it cannot repair. If it
+	 * cannot repair a later fault, it stops the queues (docs/faults.md). So the injected fault
+	 * must be the first one: before the truncation, wait for all faults of copy_by_all().
 	 */
 	if (!ret)
 		ret = await_acks(l);

@@ -197,10 +197,10 @@ static void test_overrun(void)
 }
 
 /*
- * The device is saved while the write index in memory counts more packets than
- * the ring holds. Catches: after the load, the queue does not read the write
- * index from memory. Then the queue never executes the packets that the ring
- * does not hold yet, because no doorbell rings after the load.
+ * The device is saved while the ring is full, and the write index in memory
+ * already counts three further packets. The test writes these packets after the
+ * load, without a doorbell. Catches: after the load, the queue does not read
+ * the write index from memory, and so never executes the three packets.
  */
 static void test_overrun_moved(void)
 {

@@ -344,8 +344,9 @@ static void test_hostile(void)
     const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
     static const struct {
         /*
-         * Byte offset from gws_mask (8 bytes) in the saved state. Next are
-         * gws_vmid (64 bytes), hws.gws (8 bytes for each VMID) and num_gws.
+         * Byte offset in the saved state, counted from gws_mask. The saved
+         * state has, in this order: gws_mask (8 bytes), gws_vmid (64 bytes),
+         * hws.gws (8 bytes for each VMID) and num_gws.
          */
         unsigned at;
         uint8_t byte;

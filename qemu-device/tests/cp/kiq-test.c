@@ -329,8 +329,8 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 
 /*
  * Queue c[1] takes over the HQD of c[0] while a bottom half still writes a
- * register for c[0]. Catches: the end of this write also ends the wait of c[1]
- * for another register write.
+ * register for c[0]. Then c[1] waits for a register write that it has requested
+ * itself. Catches: the wait of c[1] ends when the write for c[0] ends.
  */
 static void test_reg_wait(void)
 {
@@ -367,9 +367,9 @@ static void test_reg_wait(void)
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
 
     /*
-     * Hold the bottom half in its write to register WRITTEN for c[0]. The write
-     * stores the value first, and then logs trace event vgpu_inv_req. So the
-     * register has the value while the bottom half is held.
+     * c[0] lets a bottom half write register WRITTEN. Hold this bottom half
+     * when it logs trace event vgpu_inv_req. The bottom half has then already
+     * stored the value in the register, and gate[0] can read the value.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
@@ -387,9 +387,9 @@ static void test_reg_wait(void)
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
     qvgpu_gate_open(&gate[1]);
     /*
-     * Wait until c[1] has made its request. One thread runs the KIQ and c[1] in
-     * turn. So the KIQ sets KIQ_PASSED after the end of the time slice in which
-     * c[1] set SECOND_WAITS and made the request.
+     * Wait until c[1] has made its request. c[1] sets SECOND_WAITS and makes
+     * the request in one time slice. One thread runs the KIQ and c[1], so the
+     * KIQ can set KIQ_PASSED only after that time slice.
      */
     qvgpu_wait_until(qatomic_read(&words[KIQ_PASSED]));
     g_assert_false(qvgpu_hold_logged(&h));
@@ -439,7 +439,10 @@ static void test_srbm_unmapped(void)
     qvgpu_compute_kick(&other);
     invalidations = qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS);
 
-    /* Hold the bottom half that writes the register for SRBM_WRITE. */
+    /*
+     * A bottom half does the register write of SRBM_WRITE. Hold this bottom
+     * half when it logs vgpu_inv_req. The register then already has the value.
+     */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /*
@@ -451,9 +454,9 @@ static void test_srbm_unmapped(void)
     /* The next packet of the KIQ unmaps the SDMA queue. */
     qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
     /*
-     * Let queue @other run for more than one time slice. Between two time
-     * slices of @other, the CP's worker serves the KIQ. So before @other sets
-     * PONG, the KIQ tries the unmap at least once.
+     * Let queue @other leave its gate, run for more than one time slice, and
+     * then set PONG. Between two time slices of @other, the CP's worker serves
+     * the KIQ. So the KIQ has tried the unmap when @other sets PONG.
      */
     qvgpu_gate_open(&ping);
     qvgpu_wait_until(qatomic_read(&words[PONG]));
@@ -474,11 +477,12 @@ static void test_srbm_unmapped(void)
  * reported that it is frozen.
  *
  * Bottom half B writes registers for compute queues, for c[0] before c[1].
- * Bottom half S writes registers for the queues of the SDMA engine. The test
- * holds B in the write for c[0]. Meanwhile, c[1] requests the write that
- * freezes the engine, and SDMA queue u[0] requests a write from S. After the
- * release, B freezes the engine. Then S runs, and must not do the write for
- * u[0].
+ * Bottom half S writes registers for the queues of the SDMA engine.
+ * 1. The test holds B in the write for c[0]. S cannot run meanwhile.
+ * 2. c[1] requests from B the write that freezes the engine.
+ * 3. SDMA queue u[0] requests a write from S.
+ * 4. The test releases B, which then freezes the engine for c[1].
+ * 5. S runs, and must not do the write for u[0].
  */
 static void test_reg_frozen(void)
 {
@@ -527,7 +531,10 @@ static void test_reg_frozen(void)
     qvgpu_compute_kick(&c[1]);
     qvgpu_compute_kick(&c[2]);
 
-    /* Hold B in its write for c[0]: this write logs vgpu_inv_req. */
+    /*
+     * Hold bottom half B in the register write for c[0]. This write requests an
+     * invalidation, and so logs vgpu_inv_req.
+     */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
     /*
@@ -538,15 +545,17 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));
     /*
-     * c[1] sets FREEZES, and then requests from B the write that freezes the
-     * engine. B does this write only after the release.
+     * Let c[1] leave its gate and set dword FREEZES. c[1] then requests the
+     * register write that freezes the SDMA engine. Bottom half B is held, and
+     * does this write only after qvgpu_hold_release().
      */
     qvgpu_gate_open(&gate[FREEZE]);
     qvgpu_wait_until(qatomic_read(&words[FREEZES]));
     /*
-     * Wait until c[1] has made its request. c[2] runs for more than one time
-     * slice, and then sets LOOKED. One thread runs all compute queues in turn,
-     * so c[1] made the request before c[2] set LOOKED.
+     * Wait until c[1] has requested that register write. c[2] needs more than
+     * one time slice before it sets LOOKED. One thread runs all compute queues
+     * in turn, so c[1] runs between two time slices of c[2]. In this time, c[1]
+     * requests the write, unless it has already done so.
      */
     qvgpu_gate_open(&gate[LOOK]);
     qvgpu_wait_until(qatomic_read(&words[LOOKED]));
@@ -554,16 +563,16 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[GO]);
     qvgpu_wait_until(qatomic_read(&words[GOES]));
     /*
-     * Wait until u[0] has requested its register write: let the KIQ map u[1],
-     * which sets GONE. One thread runs u[0] and u[1]. The thread runs u[1] only
-     * after u[0] has made its request.
+     * Wait until u[0] has made its request. u[0] sets GOES and makes the
+     * request in one time slice. Let the KIQ map u[1], which sets GONE. One
+     * thread runs u[0] and u[1], so u[1] can set GONE only after that time
+     * slice.
      */
     qvgpu_gate_open(&gate[GO_TOO]);
     qvgpu_wait_until(qatomic_read(&words[GONE]));
     /*
-     * Release B. B does the write that c[1] requested: this write freezes the
-     * engine. Then S runs. S must not do the write that u[0] requested, because
-     * the engine is frozen.
+     * Release bottom half B, which then freezes the engine. After that, bottom
+     * half S must not write register WAITED_FOR for u[0].
      */
     qvgpu_wait_until(qvgpu_hold_release(&h));
     qvgpu_main_loop_pass(f.v);

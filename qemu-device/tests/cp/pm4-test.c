@@ -258,7 +258,8 @@ static void test_indirect(void)
 
     /*
      * Dequeue the queue during WAIT_REG_MEM, and activate it again. The packets
-     * before WAIT_REG_MEM must not run again: COPY_DATA would copy 0x78.
+     * before WAIT_REG_MEM must not run again. A second COPY_DATA would copy the
+     * new value at offset 16, 0x78, to offset 4.
      */
     qvgpu_wait_until(qtest_readl(f.v->qts, f.page + 4) == 0x77);
     qtest_writel(f.v->qts, f.page + 16, 0x78);

@@ -208,8 +208,8 @@ static void reset_at_work(Maps *m)
 }
 
 /*
- * Catches: a reset never ends. The reset waits until a worker is idle, while
- * the KIQ still maps queues to this worker. The queues have endless work.
+ * Catches: a reset never ends, because the KIQ still maps busy queues to a
+ * worker while the reset waits until this worker is idle.
  */
 static void test_ends(void)
 {

@@ -402,8 +402,9 @@ static void test_polls(void)
                         u.q.doorbell);
         qvgpu_hws_sync(&h);
         /*
-         * The first unmap saves the tries since the start. The second unmap
-         * must add to the TRIES that the test has written to the MQD.
+         * The first unmap saves the number of tries so far. Then the test sets
+         * the saved number to TRIES. The queue must continue from there, so the
+         * second unmap must save more than TRIES.
          */
         g_assert_cmpuint(qtest_readl(v->qts, u.mqd + 4 * AT_POLLS), >,
                          i ? TRIES : 0);

@@ -81,8 +81,9 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 
 /*
  * Write @entry as entry @i of @table. If the address space uses retry faults,
- * the entry is at first invalid in @broken percent of the calls. @data: the
- * entry maps data, so fault-handler.c may repair the entry with another value.
+ * write an invalid entry instead in @broken percent of the calls. After a
+ * fault, fault-handler.c repairs the invalid entry with @entry. If @data is
+ * true, @entry maps data, and the repair may use another value.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
@@ -137,9 +138,10 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
 }
 
 /*
- * Generate the queue's page tables in the address space of @vmid. make_pages()
- * generates the page-table entries of 2 MiB. Each further range, of 2 MiB,
- * 1 GiB or 512 GiB, has only one leaf, in a higher level of the tables.
+ * Generate the queue's page tables in the address space of @vmid. One range has
+ * 2 MiB and consists of 4 KiB pages: see make_pages(). The other ranges have
+ * 2 MiB, 1 GiB or 512 GiB. Each of them has a single leaf, in a higher level of
+ * the tables.
  */
 static void make_region(FuzzQueue *q, unsigned vmid)
 {
@@ -227,11 +229,12 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * A leaf of 1 GiB maps VRAM (make_region()). The device aligns the
-         * leaf's address down to 1 GiB, so VRAM begins at byte fb_offset % GiB
-         * of the leaf. Packets access only the first 2 * vram_size bytes of the
-         * leaf. VRAM must begin at byte 0, or after these bytes. Otherwise, a
-         * queue would access VRAM outside of its own part (FUZZ_PART).
+         * A leaf of 1 GiB maps VRAM (make_region()). VRAM begins at byte
+         * fb_offset % GiB of the leaf, because the device aligns the leaf's
+         * address down to 1 GiB. Packets assume that VRAM begins at byte 0, and
+         * access only the first 2 * vram_size bytes of the leaf. If VRAM began
+         * elsewhere in these bytes, a queue could access VRAM outside of its
+         * own part (FUZZ_PART).
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

@@ -87,7 +87,10 @@ static void freeze(QVGPU *v, unsigned engine)
     qvgpu_wr(v, reg, 0);
 }
 
-/* Disturb the device in a way that must have no effect. */
+/*
+ * Disturb the device, for example by an invalidation or a freeze. The results
+ * of the queues must not change.
+ */
 static void disturb(FuzzQueue *q)
 {
     FuzzCase *c = q->c;

@@ -93,7 +93,10 @@ typedef struct FuzzCase FuzzCase;
 typedef struct FuzzQueue {
     FuzzCase *c;
     unsigned part;              /* index of the queue's part of memory */
-    /* q.wptr counts bytes, in compute queues as well */
+    /*
+     * The SDMA queue. For a compute queue, q holds ring_va, bytes, rptr_va and
+     * wptr, from which fuzz_pm4_load() fills in cq. q.wptr always counts bytes.
+     */
     QVGPUSdma q;
     bool compute;               /* set for a compute queue: uses cq and space */
     QVGPUCompute cq;
@@ -112,7 +115,10 @@ typedef struct FuzzQueue {
     unsigned vmid;
     bool priv;
     uint64_t first;             /* start value of rptr and wptr, in bytes */
-    /* Number of pages allocated for rings and buffers, by QVGPUKind. */
+    /*
+     * Number of pages, from page FUZZ_SPECIAL of the queue's part, that are
+     * allocated for rings and buffers; by QVGPUKind
+     */
     unsigned specials[2];
     /* Expected results, except for memory. */
     uint64_t done;              /* expected read pointer */
@@ -263,8 +269,8 @@ bool fuzz_special_left(FuzzQueue *q, unsigned pages);
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
 /*
- * Append a packet to @to. If c->drop contains the packet's index, append a NOP
- * of the same length instead.
+ * Append a packet to @to. If q->c->drop contains the packet's index, append a
+ * NOP of the same length instead.
  */
 void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 #define FUZZ_EMIT(q, to, ...) \

@@ -213,8 +213,8 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
      * q->first is in bytes and a multiple of 4, because the device's pointers
-     * are in dwords. The bound keeps q->first plus the bytes of the packets
-     * (less than 1 MiB) from overflowing. (UINT64_MAX - MiB would suffice.)
+     * are in dwords. The packets are shorter than 1 MiB. So the write pointer,
+     * in bytes, stays below UINT64_MAX / 4 and does not overflow.
      */
     q->first = (fuzz_rnd(r) >> 2) % (UINT64_MAX / 4 - MiB) & ~3ull;
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {

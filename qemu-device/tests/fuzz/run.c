@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: runs a case. The device runs all queues at the same time.
- * The oracle, a model in the fuzzer, runs one queue after the other. A queue
- * with a retry fault waits on the device until the oracle reaches the access.
+ * The oracle, a model in the fuzzer, runs one queue after the other. If a queue
+ * of the device has a retry fault, the queue stalls. The fuzzer handles the
+ * fault when the oracle reaches the same access.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -97,11 +98,12 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * If the CAM is off, let virtual time pass, because a queue waits before it
-     * repeats an access that has faulted. If the CAM is on, stop virtual time,
-     * so that the device never sends the interrupt entry of a fault again. No
-     * packet waits for virtual time then: the packets that poll have interval 0
-     * and poll at most POLL_EAGER times (sdma/packet-sync.c).
+     * If the CAM is off, let virtual time pass: after a fault, a queue waits
+     * for a time before it repeats the access. If the CAM is on, stop virtual
+     * time: the CAM's timer must not expire, because the device would then send
+     * a fault's interrupt entry again. No queue hangs while the time is
+     * stopped. Packets that poll have interval 0 and poll at most POLL_EAGER
+     * times (sdma/packet-sync.c), and no other packet waits for virtual time.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

@@ -15,7 +15,11 @@ typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
     uint64_t base;
-    uint64_t mask;              /* ring: size in bytes - 1; else UINT64_MAX */
+    /*
+     * Ring: size in bytes - 1, to wrap @pos. Indirect buffer, which does not
+     * wrap: UINT64_MAX.
+     */
+    uint64_t mask;
     uint64_t pos;               /* position of the packet, in bytes */
     uint64_t end;
     unsigned depth;

@@ -30,8 +30,9 @@ static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
 
 /*
  * Return how many bytes of an access may lie beyond the queue's part of memory
- * @kind: MAX_LEN if the memory ends where the part ends. Otherwise 0, because
- * the bytes there are not the queue's.
+ * @kind. If the memory ends where the part ends, return MAX_LEN: the bytes
+ * beyond are not in memory. Otherwise return 0, because the queue must not
+ * access memory outside of its part.
  */
 static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
 {
@@ -83,8 +84,9 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
     default:
         /*
          * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
-         * A packet may access up to beyond() bytes past the end of RAM or of
-         * BAR 0. There is no other memory or BAR so near.
+         * An access may continue up to beyond() bytes past the end of RAM or of
+         * BAR 0. Those bytes hit nothing, because no other memory or BAR is so
+         * near.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +

@@ -14,7 +14,8 @@
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define SMALL   6                       /* log2 of a ring's dwords; 8 entries */
+/* Log2 of a ring's dwords. The ring has ENTRIES entries of 8 dwords each. */
+#define SMALL   6
 #define ENTRIES 8
 #define VMID    3
 #define VA      0x4000000000ull

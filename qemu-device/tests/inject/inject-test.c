@@ -33,11 +33,10 @@ static void inject_start_args(Inject *t, const char *args)
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
-     * Page-table injections act only on translations that are not in the TLB.
-     * The fence brings page VA and the queue's own pages into the TLB. Then the
-     * invalidation drops all translations. The NOP (a header of 0) brings the
-     * queue's own pages back into the TLB. Later injections therefore act only
-     * on pages from VA on.
+     * The fence checks that the queue can write to page VA. The invalidation
+     * then empties the TLB, and the NOP (a header of 0) brings only the queue's
+     * own pages back into the TLB. Page-table injections act only on pages that
+     * are not in the TLB. So later injections act only on pages from VA on.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
@@ -136,9 +135,10 @@ static void test_command(void)
 }
 
 /*
- * Catches: vgpu-inject ignores a member that belongs to another kind;
- * vgpu-inject accepts an impossible address, or two names for one address; the
- * error does not name the member.
+ * Catches: vgpu-inject accepts a member that belongs to another kind, an
+ * impossible address, or an address that is given twice, for example as 'va'
+ * and as 'start' (the old name). Also catches: the error does not name the
+ * member.
  */
 static void test_members(void)
 {
@@ -462,10 +462,9 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * Each round has one walk. After round 1, the GART entry refers to the
-         * second page. (Later rounds write the same entry again.) In rounds 2
-         * and 3, the injection still returns the old entry. Round 4 reads the
-         * new entry.
+         * At the end of round 1, the GART entry changes to the second page. The
+         * walks of rounds 2 and 3 must still get the old entry, for the first
+         * page. The walk of round 4 must get the new entry.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,

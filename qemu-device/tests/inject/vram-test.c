@@ -108,9 +108,9 @@ static void test_lost_at_reset(void)
 }
 
 /*
- * Catches: poison affects bytes outside of the poisoned range; a read of
- * poisoned bytes succeeds, or fails only if it includes the first byte of the
- * range; a write to poison fails.
+ * Catches: a read next to the poisoned range fails; a read within the range
+ * succeeds, for example a read without the first byte of the range; a write to
+ * the range fails. (Only reads that include a poisoned byte must fail.)
  */
 static void test_poison(void)
 {

@@ -216,8 +216,8 @@ enum {
     GATE_LOOP_DWORDS = 10,      /* length of the two packets above */
     /*
      * NOP packet to which the open gate jumps. The jump packet contains an
-     * address and a length. qvgpu_gate_open() changes only the address, so the
-     * length stays GATE_LOOP_DWORDS. Therefore, this NOP has the same length.
+     * address and the length GATE_LOOP_DWORDS. qvgpu_gate_open() changes only
+     * the address, so the NOP must have this length, too.
      */
     GATE_OUT = 16,
     GATE_REG = 32,              /* dword to which GATE_COPY writes */

@@ -115,9 +115,10 @@ typedef struct QVGPUGate {
 } QVGPUGate;
 
 /*
- * Emit a gate in QVGPU_GATE_BYTES of VRAM.
+ * Write the packets of a gate to VRAM, and append to the ring of @c an
+ * INDIRECT_BUFFER packet that executes the gate.
  *
- * @va: GPU address of this VRAM
+ * @va: GPU address of QVGPU_GATE_BYTES of VRAM for the gate
  * @words: the test's CPU mapping of this VRAM (qvgpu_hold_page())
  * @reg: register that the gate's loop reads in each round, or 0 for none
  */

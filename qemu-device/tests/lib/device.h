@@ -56,10 +56,9 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Return the longest wait for a condition, in microseconds of real time. The
- * result depends on environment variable VGPU_TEST_SCALE (docs/testing.md):
- * - at least 1: 30 s times the variable, at most 120 s
- * - less than 1, or not set: 60 s, as if the variable were 2
+ * Return the longest wait for a condition, in microseconds of real time: 30 s
+ * times environment variable VGPU_TEST_SCALE (docs/testing.md), at most 120 s.
+ * If the variable is not set or is less than 1, the factor is 2.
  */
 int64_t qvgpu_wait_us(void);
 

@@ -18,8 +18,9 @@
 
 #define VRAM_BYTES  (64 * MiB)
 /*
- * Bytes that are left free in the pipe. One line of the trace fits, and the
- * second line blocks the thread that writes it.
+ * QEMU writes its log to a pipe. To hold the thread that logs the second event,
+ * qvgpu_hold_arm() leaves LINE_BYTES free in the pipe: one line fits, but not
+ * two.
  */
 #define LINE_BYTES  64
 
@@ -100,8 +101,9 @@ bool qvgpu_hold_logged(QVGPUHold *h)
         return false;
     }
     /*
-     * This line must fit in the LINE_BYTES that were free. A second line of
-     * this length must not fit, so that the thread that logs it is held.
+     * LINE_BYTES were free in the pipe before this line. The line must use more
+     * than half of them. Then a second line of the same length does not fit,
+     * and the thread that logs the second line is blocked.
      */
     g_assert_cmpint(line, >, LINE_BYTES / 2);
     g_assert_cmpint(line, <=, LINE_BYTES);

@@ -45,8 +45,9 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @event: pattern of the trace events to enable
  * @second: true: hold the thread that logs the second event; false: the first
  *
- * If @second is true, the log pipe has 64 bytes free on return. Each log line
- * must then have 33 to 64 bytes, so that one line fits, but not two.
+ * A thread is held when its log line does not fit in the log pipe. If @second
+ * is true, the pipe has 64 bytes free on return. Each log line must then have
+ * 33 to 64 bytes, so that the first line fits and the second does not.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*
@@ -75,10 +76,10 @@ bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
  * Kick @q, and hold the engine within one memory access. Precondition: the next
- * packet of @q has a retry fault at each try. Within the access, the engine
- * first logs vgpu_fault_silent, and is then held when it logs vgpu_stall. The
- * interrupts of retry faults are switched off, because vgpu_fault_silent is
- * logged only while they are off.
+ * packet of @q has a retry fault at each try. This function switches off the
+ * interrupts of retry faults. The engine then logs two events in the access:
+ * - vgpu_fault_silent, which tells the test that the access has begun
+ * - vgpu_stall, which holds the engine
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*

@@ -46,7 +46,7 @@ static void set_downtime(QTestState *qts, int ms)
                              "'max-bandwidth': 1099511627776 } }", ms);
 }
 
-/* Return the number of passes of the migration over dirty memory so far. */
+/* Return how often the migration has looked for dirty memory so far. */
 static int64_t passes(QTestState *qts)
 {
     QDict *reply = qtest_qmp_assert_success_ref(qts,

@@ -153,8 +153,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q)
         return;
     }
     /*
-     * Write the low half only. The high half must not change, because wptr
-     * would be wrong between two writes.
+     * Write the low half only. If the high half would change, fail: two writes
+     * would be needed, and wptr would be wrong between them.
      */
     g_assert_cmphex(qvgpu_sdma_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
     qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);

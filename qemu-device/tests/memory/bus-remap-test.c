@@ -164,8 +164,9 @@ static void test_peer_access(void)
     qvgpu_pkt_copy(&q, va, va + QVGPU_PAGE, QVGPU_PAGE);
 
     /*
-     * In the held access, the engine has found the source page on the bus, and
-     * faults at the destination, which has no page-table entry.
+     * Hold the engine in the middle of the copy. At this time, the engine has
+     * mapped the source page on the bus, and has had a fault at the
+     * destination, which has no page-table entry.
      */
     qvgpu_hold_access(&h, &q);
     g_assert_false(qvgpu_ih_pending(v));
@@ -285,9 +286,8 @@ static bool looks_again(void)
     qvgpu_wait_until(qvgpu_hold_logged(&h));
     /*
      * The engine has looked up the VRAM, and sleeps for 0.3 s (x-delay-point).
-     * The log pipe is emptied in 0.2 s, or later on a slow host. If the sleep
-     * ends first, the engine waits when it logs the end of the sleep, because
-     * the pipe is full.
+     * Then the engine logs the end of the sleep. If the log pipe is still full,
+     * this blocks until the pipe is emptied: in 0.2 s, or later on a slow host.
      */
     qvgpu_hold_release_later(&h);
     /* Unplug: QEMU takes the peer off the bus, and waits for the engine. */

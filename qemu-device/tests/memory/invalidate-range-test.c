@@ -253,9 +253,10 @@ static void test_acknowledge_waits(void)
 }
 
 /*
- * Catches: a translation leaves the TLB although neither an invalidation nor
- * another translation in the same slot removes it. A driver without a necessary
- * invalidation would then fail only sometimes.
+ * Catches: the TLB drops a translation after some time or some packets. This
+ * would sometimes hide that a driver lacks an invalidation. (Only an
+ * invalidation, or another translation in the same slot, may remove a
+ * translation.)
  */
 static void test_capacity(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). The
- * tests build the IOMMU's tables: RAM is mapped to itself, and pages of 4 KiB
- * are mapped at bus addresses from IOVA on.
+ * tests build the IOMMU's tables. Each RAM address is also the bus address of
+ * the same RAM. In addition, the tests map pages of RAM at bus addresses from
+ * IOVA on.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -22,7 +23,10 @@
 #define TRAPS           100
 
 #define IOVA            (512 * MiB)     /* bus address above the end of RAM */
-/* Bus address that the IOMMU translates with a table outside of RAM. */
+/*
+ * Bus address without a translation. The IOMMU's table for this address is
+ * outside of RAM: at HOLE for intel-iommu, at IOAPIC for amd-iommu.
+ */
 #define IOVA_LOST       (IOVA + 2 * MiB)
 #define HOLE            0x30000000u     /* bus address without memory */
 /* Registers of the I/O APIC. An IOMMU table at this address reads as 0. */
@@ -566,8 +570,8 @@ static void test_report(void)
     }
     m.enable(&m, v);
     /*
-     * Set the NMI vector to the reset address, where all code is HLT. Then
-     * configure the fault event: an MSI with delivery mode NMI (0x400).
+     * Let an NMI (vector 2) jump to the reset address f000:fff0, which has HLT.
+     * Then configure the fault event: an MSI with delivery mode NMI (0x400).
      */
     qtest_writel(v->qts, 2 * 4, 0xf000fff0);
     qtest_writel(v->qts, VTD_FEDATA, 0x400);

@@ -177,8 +177,9 @@ static void test_self_reference(void)
                     qvgpu_entry(w.v, table, VGPU_PDE_VALID));
     page_walk_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
     /*
-     * At each of the four levels, the entry refers to this table. So the copy
-     * has read the table's own contents.
+     * The walk has used an entry in each of four levels. All these entries
+     * point to the page of @table, also the last one, which maps the page that
+     * the copy reads. So the copy must have read the entries of @table.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         g_assert_cmphex(qtest_readq(w.v->qts, w.dst + 8 * i), ==,

@@ -101,8 +101,8 @@ static void test_memory(void)
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
 
     /*
-     * Copy through page tables. The leaf of 1 GiB begins with the VRAM of both
-     * nodes. Behind this VRAM, there is no memory in the leaf.
+     * Copy through page tables. One page-table entry maps 1 GiB: first the VRAM
+     * of node 0, then the VRAM of node 1, then addresses without memory.
      */
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_space_set_retry(&space, false);
@@ -237,8 +237,8 @@ static void test_link_down(void)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
     /*
-     * Only accesses to address VRAM, the first byte of node 1, fail. The read
-     * of XGMI_LINKS counts as such an access, so the link goes down.
+     * This injection matches only accesses to the first byte of node 1's VRAM.
+     * A read of XGMI_LINKS counts as such an access, so the link goes down.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64 ", 'length': 1", VRAM);
@@ -275,9 +275,9 @@ static void test_peer_gone(const void *removed)
     args = g_strdup_printf("%s " HIVE_OBJECT
                            PAIR(",hive=h0,id=b,memdev=vram"), h.args);
     /*
-     * Leave the BARs of device b unmapped. If they were mapped, the removal
-     * would change the memory map of the bus. This change alone waits for the
-     * engine. So the test would pass without a wait for the access over XGMI.
+     * Leave the BARs of device b unmapped. With mapped BARs, the removal would
+     * change the memory map of the bus, and this change waits for the engine.
+     * The test would then pass without the wait in vgpu_xgmi_remove().
      */
     v = qvgpu_start_sized("64M,hive=h0,id=a", args);
     b = (uint8_t *)h.vram + at;
@@ -293,9 +293,9 @@ static void test_peer_gone(const void *removed)
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /*
-         * The injection matches only offset 0 of node 1. A read of XGMI_LINKS
-         * counts as an access at this offset, so the first read below triggers
-         * the injection. The copy, at offset @at, does not.
+         * The injection matches only accesses to the first byte of node 1's
+         * VRAM. A read of XGMI_LINKS counts as such an access, and so triggers
+         * the injection. The copy reads at offset @at, and does not trigger it.
          */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
@@ -416,8 +416,9 @@ static QPCIDevice *open_root_port(QPCIBus *bus)
 }
 
 /*
- * Start a machine with a slot for a device. The device that the machine starts
- * with is not used.
+ * Start a machine with an empty slot, root port rp0, for plug(). The machine
+ * also has a vgpu-kfd from the start. Disable this device, because plug() gives
+ * the same BAR addresses to the new device.
  */
 static QVGPU *start_slot(void)
 {
@@ -557,9 +558,9 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * Catches: during an unplug, the translation client of one engine is freed
- * while a queue of another engine reads an invalidation's acknowledge register.
- * (At this read, the device checks the translation clients for accesses that
+ * Catches: an unplug frees the translation client of one engine too early. (A
+ * queue of another engine may still read the acknowledge register of an
+ * invalidation. This read checks the clients of all engines for accesses that
  * the invalidation waits for.)
  */
 static void test_unplug_settling(void)

@@ -29,7 +29,8 @@ typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    uint64_t dst;               /* CPU address of the page for DST */
+    /* CPU address of the page that stalled_finish() maps at DST */
+    uint64_t dst;
     unsigned slot;              /* slot in the retry CAM */
 } Stalled;
 
@@ -67,8 +68,8 @@ static void stalled_finish(Stalled *t)
 static void test_packet(void)
 {
     /*
-     * In the saved state, two sizes in dwords come after the stored address AT
-     * (see vmstate_vgpu_exec). Offsets in bytes from the start of AT there:
+     * Positions in the saved state, in bytes after the start of the value AT
+     * (see vmstate_vgpu_exec). The two sizes are in dwords.
      * - AT_IB_SIZE: the low byte of the indirect buffer's size
      * - AT_NDW: the low byte of the packet's length
      */
@@ -239,7 +240,7 @@ static void test_loadvm(void)
     /*
      * patch() finds AT, the GPU address of the stall, in the snapshot, and
      * changes the byte at offset AT_IB_DEPTH from there. This byte is the high
-     * byte of the number of indirect buffers.
+     * byte of exec.ib_depth, the nesting depth of indirect buffers.
      */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;

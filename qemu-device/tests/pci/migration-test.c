@@ -175,8 +175,8 @@ typedef struct Chain {
 } Chain;
 
 /*
- * Emit links until LINKS of them are pending. Then set the gate to the number
- * of the last link minus 1, so that all links except the last one can run.
+ * Emit links until LINKS of them are pending. Then set the gate so that all
+ * links except the last one can run: link n waits until the gate is n or more.
  */
 static void chain_feed(void *opaque)
 {
@@ -290,9 +290,9 @@ typedef struct Slices {
     uint64_t shared, src, dst;
     QVGPUProcess p[PROCESSES];
     QVGPUUserCompute q[QUEUES];
-    /* of process 0; faults on page 2 of SLICES_DST */
+    /* queue of process 0; a write faults on page 2 of SLICES_DST */
     QVGPUUserCompute stalled;
-    /* of process 0; the copy packet faults on page 2 of SLICES_DST */
+    /* queue of process 0; the copy packet faults on page 2 of SLICES_DST */
     QVGPUUserSdma copy;
     /* bit 0: MM hub has faulted; bit 1: GFX hub */
     unsigned faults;
@@ -555,7 +555,8 @@ static void test_registers(void)
 static void test_hostile(void)
 {
     static const struct {
-        int at;                         /* bytes from the saved VGPUStall.va */
+        /* position: bytes from the start of the saved VGPUStall.va */
+        int at;
         uint8_t byte;
     } bad[] = {
         /* reason of the stall, high byte and low byte */

@@ -194,8 +194,8 @@ static void test_other_command(void)
 }
 
 /*
- * Catches: the reset of one engine affects queues of another engine; a queue of
- * the first engine still waits, or still has an error, after the reset.
+ * Catches: the reset of one engine affects a queue of another engine; after the
+ * reset, a queue of the engine that was reset still waits or has an error.
  */
 static void test_engine(void)
 {

@@ -462,9 +462,10 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * Catches: a time slice ends while the virtual clock is stopped, or never ends
- * with icount. (test_running_loop() has the possible causes.) When process 1
- * gets its time slice, its queue writes the GPU clock to memory.
+ * When process 1 gets its time slice, its queue writes the GPU clock to memory.
+ *
+ * Catches: the time slice of process 0 ends while the virtual clock is stopped;
+ * with icount, this time slice never ends (see test_running_loop()).
  */
 static void test_running_slice(const void *machine)
 {

@@ -141,7 +141,7 @@ static void test_acknowledge_without_repair(void)
 
 /*
  * A copy faults at every page of its source and its destination. At each fault,
- * the test overwrites what is already copied, and then maps the page.
+ * the test overwrites the completed part of both, and then maps the page.
  *
  * Catches: the copy loses, repeats or reorders bytes.
  */
@@ -157,10 +157,9 @@ static void test_fault_through(void)
     qvgpu_sdma_kick(&r.q);
     while (done < len) {
         /*
-         * Address at which the copy faults. A read faults at the next byte of
-         * the source. A write faults at the next byte of the destination. The
-         * flag IH_FAULT_D1__WRITE of the fault's interrupt entry is set for a
-         * write.
+         * Address at which the copy faults. Assume that a read faults, at the
+         * next byte of the source. If the interrupt entry reports the fault of
+         * a write, change @at to the next byte of the destination.
          */
         uint64_t at = SRC + skew + done;
         bool write = false;

@@ -53,9 +53,9 @@ static const struct {
 };
 
 /*
- * Cases of INC and DEC. Each case runs as a 64-bit operation and as a 32-bit
- * operation, with the same values. In truths[], the 32-bit run would use the
- * upper halves of the values, and these are 0 here.
+ * Cases of INC and DEC. Each case runs with 64 bits and with 32 bits, and both
+ * runs use the same values. Therefore the cases are not in truths[]: there, the
+ * 32-bit runs use the upper halves of the values, which are 0 in these cases.
  */
 static const struct {
     uint32_t op;

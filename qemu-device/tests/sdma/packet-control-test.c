@@ -73,8 +73,8 @@ static void test_cond_exe_in_parts(void)
     g_assert_false(qvgpu_sdma_idle(&q));
     g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
     /*
-     * Make the condition true before all of the 8 dwords to skip have arrived.
-     * The engine must then execute these dwords.
+     * COND_EXE refers to the next 8 dwords, but only 4 of them have arrived.
+     * Make the condition true now: the engine must execute all 8 dwords.
      */
     qtest_writel(v->qts, at, 1);
     qvgpu_pkt_fence(&q, mc + 12, 2);

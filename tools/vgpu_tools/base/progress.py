@@ -16,7 +16,7 @@ def say(line: str) -> None:
 
 
 def clock(seconds: float) -> str:
-    """Return a duration as m:ss."""
+    """Return a duration in minutes and seconds, rounded down. An hour is "60:00"."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 

@@ -110,8 +110,7 @@ def build_qtest(variant: str = "release") -> Step:
 
 
 def build_bench() -> Step:
-    """Return the step that builds vgpu-kfd-bench, the device's benchmark program. The step runs after
-    the step that builds QEMU's release variant."""
+    """Return the step that builds vgpu-kfd-bench, which measures the speed of the device without a guest."""
     return _step("release", "qemu-bench", "benchmark of the device", BENCH, bench(), [build("release")])
 
 

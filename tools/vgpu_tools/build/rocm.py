@@ -26,11 +26,11 @@ TARGET = "/usr/local/lib/kfdtest"
 
 
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
-    """Return a step that builds a program in a chroot of the guest's Debian release. The chroot has the
-    packages under `tools` in the program's section of configs/versions.toml.
+    """Return a step that builds a program in an unpacked Debian of the guest's release. The section `name` of
+    configs/versions.toml lists the packages of this Debian under `tools`.
 
-    `hooks(job, folder)` returns shell commands, which _debian() runs on the host. The commands build the program in the
-    chroot, and copy `outputs` to `folder`. After the commands, the step removes all other files from `folder`.
+    `hooks(job, folder)` returns shell commands, see _debian(). The commands build the program with `chroot "$1"`, and
+    then copy `outputs` to `folder`. At the end, the step removes all other files from `folder`.
     """
     pin = pins()[name]
     folder = SOURCES / name
@@ -51,7 +51,6 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
 
 
 def kfdtest() -> Step:
-    """Return the step that builds AMD's kfdtest."""
     pin = pins()["kfdtest"]
     script = ROCM / "build-kfdtest.sh"
 

@@ -146,8 +146,8 @@ def build(flavour: str) -> Step:
 def build_split(flavour: str) -> Step:
     """Return the step that makes the file system in two parts, for guests that start from a snapshot.
 
-    The snapshot contains the initramfs base(), but not the disk disk(). So a change of the driver or
-    of a program needs no new snapshot.
+    The first part is an initramfs, see base(). The snapshot contains this part. The second part is a disk
+    with the modules and programs, see disk(). So a change of these needs no new snapshot.
     """
 
     def make(job: Job) -> None:

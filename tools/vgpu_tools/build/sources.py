@@ -51,8 +51,8 @@ class Source:
 
 
 def mirror(source: Path, target: Path) -> None:
-    """Make `target` hold the source files of `source`. A file is written only if its content or mode differs. An equal
-    file keeps its time stamp and is not compiled again, even if another checkout wrote this file."""
+    """Make the source files in `target` equal to those in `source`. Files that are equal already keep their time
+    stamps, and so are not compiled again. Checkouts that share the cache also share `target`."""
     wanted = {path.relative_to(source) for path in fingerprint.source_files(source)}
     target.mkdir(parents=True, exist_ok=True)
     for path in fingerprint.source_files(target):

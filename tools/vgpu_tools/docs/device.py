@@ -17,8 +17,12 @@ EVENT = re.compile(r"^(\w+)\((.*?)\) (\".*)$")
 
 @dataclass(frozen=True)
 class Property:
-    """A property of the device. `type` is the type in the macro's name, `default` the text of the default in the
-    source, `only` the symbol of the `#ifdef` around the macro ("" without `#ifdef`)."""
+    """A property of the device, defined by a DEFINE_PROP_* macro.
+
+    - `type`: from the macro's name, such as "uint32" for DEFINE_PROP_UINT32
+    - `default`: the default as text of the source; "" if the macro has none
+    - `only`: the symbol of the `#ifdef` around the macro; "" without `#ifdef`
+    """
 
     name: str
     type: str

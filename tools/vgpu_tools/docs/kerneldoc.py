@@ -52,8 +52,9 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a page of reStructuredText for each folder with a `face` line. The key of a page is the page's name, see
-    _name(). `texts` has the driver's sources by path. Raises Failure if no page has a kernel-doc comment."""
+    """Return a page of reStructuredText for each folder of the driver that has a `face` line in rooms.txt. The keys are
+    the pages' names, see _name(). `texts` has the driver's sources by path. Raises Failure if no page has a
+    kernel-doc comment."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:

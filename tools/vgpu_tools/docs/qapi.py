@@ -72,8 +72,9 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # put[key] is the text of the current section, member or feature. Further lines are added to this
-    # text. If `put` is None, further lines are added to the description, or dropped within a section.
+    # `put` is the dictionary in `text` that has the text of the current member, feature or section, as
+    # put[key]. Further lines are added to put[key]. If `put` is None, further lines are added to the
+    # description before the first section, and dropped within a section.
     put: dict[str, str] | None = None
     key = section = ""  # `section` is the name of the current section; "" before the first section
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):

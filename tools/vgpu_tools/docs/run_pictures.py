@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws the pictures of guests' runs in docs/pictures/runs, from the JSON of `vgpu_tools.trace.runs`.
-`site/run_pictures.py` does the drawing, in the site's Python environment."""
+"""Makes docs/pictures/runs: the pictures of guests' runs, and a text file with facts about the runs. The input is the
+JSON of `vgpu_tools.trace.runs`. This module writes the text file, and runs `site/run_pictures.py` in the site's Python
+environment to draw the pictures."""
 
 import json
 from pathlib import Path

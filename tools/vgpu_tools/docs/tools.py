@@ -55,8 +55,8 @@ def options(
     """Return the options that `function` adds to parsers, and those that the called `helpers` add, in
     the order of ast.walk().
 
-    `given` are the arguments of a call of `function`. If an option's default is a parameter of
-    `function`, the argument replaces this default.
+    `given` are the positional arguments of a call of `function`. In the source, an option's default can
+    be a parameter of `function`. The default of the returned option is then the parameter's argument.
     """
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []

@@ -23,7 +23,7 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def arguments(name: str) -> list[str]:
-    """Return QEMU's arguments for an accelerator."""
+    """Return QEMU's arguments that select an accelerator and a CPU model. `name` is a key of CHOICES."""
     return CHOICES[name]
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu test-delays: finds ordering bugs by delays of 0.3 s. Each run of a test has delays at one point only:
+"""./vgpu test-delays: finds ordering bugs by delays of 0.3 s. Each run of a test has delays at one point only.
+An option selects these points:
 
-- in a guest program (`_of_programs()`)
-- with --device: in a thread of the device (`_of_device()`)
-- with --frames: at one kind of message between launcher and agent (`_of_frames()`)
+- without an option: in the guest programs (`_of_programs()`)
+- with --device: in the threads of the device (`_of_device()`)
+- with --frames: at the messages between launcher and agent, one kind in each run (`_of_frames()`)
 
-build/delays/COMMIT.json keeps the results, and the next run adds missing ones.
+build/delays/COMMIT.json keeps the results. A later run adds only the results that are missing.
 """
 
 import re
@@ -151,8 +152,7 @@ class Reader:
     """Parses the output of a program that runs with VGPU_TEST_DELAY_POINT=each."""
 
     def __init__(self, program: str, words: Sequence[str], results: Results) -> None:
-        """For each failed case, the report has a ./vgpu run command that repeats the case. `words` are the options in
-        this command."""
+        """`words` are the guest's options, for the ./vgpu run command that repeats a failed case."""
         self.program, self.words, self.results = program, words, results
         self.case = ""
         self.record = Record("passed", 0, [])

@@ -81,10 +81,10 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 def documented(text: str) -> dict[int, Register]:
     """Return the registers of the document, by their dword numbers in the register window. The columns of a table:
 
-    - "register": the names. If a name contains "(n to 31)", the variable n in the row's addresses has the values 0
-      to 31. Without such a text, n has RANGES["n"] values.
-    - "dword" or "offset": the addresses, see `_places()`. Offsets count from each base in the line before the table:
-      "Bases: 0x2840 (GFX), 0x1ab80 (MM)".
+    - "register": the names.
+    - "dword" or "offset": the addresses, see `_places()`. A variable n in an address has RANGES["n"] values, from 0 on.
+      If the column "register" contains "(n to 31)", n has the values 0 to 31 instead. The line before a table of
+      offsets lists bases: "Bases: 0x2840 (GFX), 0x1ab80 (MM)". Each offset gives one register for each base.
     - "access": "RO" is read-only. Without this column: "RW".
     - "reset": the reset values. A text ("vram") matches any value. Without this column: 0.
 

@@ -21,8 +21,8 @@ COMMAND = [str(ROOT / "vgpu"), "docs", "--look"]
 
 
 def steps() -> list[Step]:
-    """Return the steps that the suite needs: those that install the site's programs, and Linux's source
-    tree, which has the extension that reads kernel-doc comments."""
+    """Return the steps that the suite needs. Linux's source tree has the Sphinx extension that reads kernel-doc
+    comments."""
     return [*docs_environment.steps(), sources.linux().step]
 
 

@@ -40,18 +40,18 @@ KERNEL_LOCKS = {"mmap_lock"}
 NAME = re.compile(r"[A-Za-z]\w*_\w+", re.ASCII)
 DOCUMENT_STRUCT = re.compile(r"struct (\w+)\s*\{([^}]*)\}", re.ASCII)
 DOCUMENT_MEMBER = re.compile(r"(\w+)(?:\[\w+\])?;", re.ASCII)
-# Matches the use of a structure's member through a variable, such as `prange->start`. DOCUMENT_USES has
-# the structure for each variable. DOCUMENT_STRUCT does not find the members of these structures,
-# because the founding documents do not define the structures.
+# Matches a use of a structure's member in a founding document, such as `prange->start`. It is for the structures
+# that the founding documents use but do not define: DOCUMENT_STRUCT finds only definitions. DOCUMENT_USES has the
+# names of the variables and their structures.
 DOCUMENT_USE = re.compile(r"\b(svms|prange|cur)(?:->|\.)(\w+)", re.ASCII)
 DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu_res_cursor"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: the heading above the table, the line's number, and the cells by the names of the columns.
+    """A row of a table. `heading` is the heading above the table, `line` the row's line number.
 
-    `cells[""]` is the first cell, whatever the name of the column."""
+    `cells` has the cells of the row. The key is the name of the column. The first cell also has the key ""."""
 
     heading: str
     line: int
@@ -118,8 +118,8 @@ def _file_error(root: Path, name: str, what: str) -> str:
 
 @cache
 def _test_error(root: Path, name: str, case: str) -> str:
-    """Return an error message for a reference to `case` of the test `name`; "" if both exist. With
-    `case` empty, the reference is to the test."""
+    """Check that the test `name` exists and contains `case`: a test case, a function or a class. If `case` is empty,
+    only check that the test exists. Return an error message, or "" if there is no error."""
     programs = root / "guest-rootfs/programs"
     if name.startswith("vgpu-test-"):
         paths = sorted((programs / "tests").glob(f"*/{name}.c"))
@@ -140,12 +140,12 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 
 def _span_error(root: Path, span: str, column: str) -> str:
-    """Return an error message for `span`, a text that the page has in backquotes; "" if there is
-    no error. `column` is the name of the table column that contains the span; "": the span may be
-    anywhere on the page."""
+    """Check `span`, a text in backquotes on the page PAGE. Return an error message; "" if there is no
+    error. If `column` is the name of a table column, the span is from this column, and must be a
+    reference. If `column` is "", the span may be from anywhere, and need not be a reference."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
-    # If `column` is empty, check only names of tests and paths with a "/": other spans need not be references.
+    # If `column` is "", do not check names of files without a "/": such a file need not be in the checkout.
     if (found := FILE.fullmatch(span)) and (column or "/" in span):
         return _file_error(root, found[1], found[2] or "")
     if found := TEST.fullmatch(span):
@@ -189,9 +189,9 @@ def check(root: Path = ROOT, text: str = "") -> list[str]:
 
 
 def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
-    """Return the names in `text` that the file NAMES lacks. `text` is the text of a founding document,
-    `names` the content of the file NAMES. Members of structures ("STRUCTURE.MEMBER") and all words
-    with an underscore count as names in `text`."""
+    """Return the names in a founding document that are missing in the file NAMES. `text` is the text of the
+    document, `names` the content of the file. A name is a word with an underscore, or a structure's member
+    ("STRUCTURE.MEMBER")."""
     members = names["members"]
     known = {name for part in names.values() for some in part.values() for name in some}
     found: list[str] = []
@@ -208,8 +208,8 @@ def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the errors of the page PAGE. `words` are paths of founding documents. A name in one of these documents is
-    also an error if the file NAMES does not have the name. Return 1 if there is an error, else 0."""
+    """Print the errors that check() finds in docs/founding-documents.md. `words` are paths of founding documents. Each
+    name in these documents that unknown() reports is also an error. Return 1 if there is an error, else 0."""
     names = tomllib.loads((ROOT / NAMES).read_text())
     wrong = check()
     for word in words:

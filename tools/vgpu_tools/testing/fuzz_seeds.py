@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes seed inputs of QEMU's generic fuzzer. Each input makes the device execute a packet.
 
-The fuzzer writes registers only. The inputs therefore write packets and page tables to VRAM through
-MM_INDEX and MM_DATA, so that the fuzzer can mutate each dword.
+An input is a list of register writes, which the fuzzer mutates. The input also stores packets and page tables in
+VRAM by register writes (MM_INDEX and MM_DATA), so that the fuzzer mutates these, too.
 """
 
 import struct
@@ -166,9 +166,8 @@ def _pm4_packets() -> dict[str, list[int]]:
 
 
 def _mapped() -> list[Write]:
-    """Return the register writes that store the MQD and the run list to which the scheduler's
-    packets refer. The scheduler can map all queues of this run list at once. It therefore never
-    ends their time slice to map other queues."""
+    """Return the register writes that store an MQD and a run list. The packets of _pm4_packets() refer to
+    both. The run list has one process with one queue."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),

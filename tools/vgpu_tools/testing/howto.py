@@ -60,7 +60,7 @@ class Step:
 
     @property
     def title(self) -> str:
-        """The first line of the script, cut to WIDTH characters."""
+        """A short form of the script for the name of a case, at most WIDTH characters."""
         first = self.script.strip().partition("\n")[0]
         return first if len(first) <= WIDTH else f"{first[: WIDTH - 4]} ..."
 

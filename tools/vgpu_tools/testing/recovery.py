@@ -22,7 +22,7 @@ UNMET = 3  # most rounds of a row that are repeated because no fault occurred
 
 @dataclass
 class Line:
-    """A row of the table: a kind of failure.
+    """A kind of failure, and the results of its rounds: one row of the table that ./vgpu check-recovery prints.
 
     vgpu-recover-loop executes `command` during the failure, and prints a reply of names and values.
     """
@@ -30,8 +30,8 @@ class Line:
     name: str
     injections: list[tuple[str, dict[str, Any]]]  # a round counts as injected if the last of these fired
     command: str
-    # Name of a counter in the reply. The driver's expected reaction increments this counter. The reaction is usually a
-    # recovery; in the row "engine broken" it is a failed recovery.
+    # Name of a counter in the reply of vgpu-recover-loop. A round counts as recovered if this counter has grown. (In
+    # the row "engine broken", the counter counts failed recoveries, because there the driver cannot recover.)
     counter: str
     then: str = ""  # command to send after the round, without injections; empty: none
     injected: int = 0
@@ -64,7 +64,8 @@ def _lines() -> list[Line]:
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
         # The XOR flips bit 0 of a page-table entry, which is the entry's valid bit.
         Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),
-        # The ring's packets and fences are at higher GART addresses than `window`.
+        # Lose a GART entry of the ring, not of a copy. The ring's packets and fences are at GART addresses
+        # above `window`, so the injection begins where `window` ends.
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),
         # In the first of these two rows the device drops the fault. In the second row it reports
         # the fault so late that the engine could have executed later packets.
@@ -134,9 +135,9 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # The injection makes one walk of the page table read a wrong GART entry. If the device
-            # does this walk ahead of the access, the walk raises no fault: the device drops the
-            # result, and walks again for the access.
+            # Repeat a round in which the wrong GART entry had no effect. (Only one walk of the page
+            # table reads the wrong entry. If the device does this walk ahead of the access, the walk
+            # raises no fault: the device drops the result, and walks again for the access.)
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)

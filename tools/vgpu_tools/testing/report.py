@@ -21,8 +21,8 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def gist(case: Case) -> str:
-    """Return one line that says why a case failed: `case.gist` (how the guest failed) or, if
-    that is empty, the last line of `case.why` if it is a TAP comment, else the first line."""
+    """Return one line that says why a case failed: `case.gist` if it is not empty, else a line of
+    `case.why`. This is the last line if the last line is a TAP comment ("# ..."), else the first line."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 
@@ -74,7 +74,7 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 def failures(outcomes: Sequence[Outcome]) -> None:
     """Print a line for each failed case. Call this after table(), so that only the totals follow
-    these lines: even if only the end of a log is kept, it then has the failures."""
+    these lines. A reader who has only the end of the log then still sees the failures."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -22,14 +22,15 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 
 @dataclass(frozen=True)
 class Section:
-    """A section of rooms.txt. It has the rooms (folders of sources) in `folder`, and rooms elsewhere that rooms.txt
-    names with a leading "/"."""
+    """A section of rooms.txt. It lists rooms: folders of sources. Rooms with a leading "/" in rooms.txt lie outside of
+    `folder`, all others in `folder`."""
 
     folder: str
-    # An include or import line can name a file in `folder` by this prefix and the path in `folder`. "": no prefix.
+    # Start of the names by which include or import lines may name the files in `folder`: "hw/misc/vgpu-kfd/" or
+    # "vgpu_tools.". The rest of such a name is the file's path in `folder`. "": there is no prefix.
     prefix: str
-    # The section's rooms (folders) outside of `folder`. `import NAME` in a file of the section also
-    # finds the module NAME in these rooms.
+    # Folders in which the check also searches for the module NAME if a file of the section has
+    # `import NAME`, as in a script. These folders are the section's rooms outside of `folder`.
     scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:

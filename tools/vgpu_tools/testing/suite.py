@@ -23,8 +23,8 @@ class Context:
     """The state that the suites of one run share: the user's environment, child processes, the host's speed."""
 
     def __init__(self, environment: Environment = NOTHING_SET, scale: float = 0.0) -> None:
-        """`scale` is this host's slowdown from an earlier measurement. If it is 0, the first use of `speed` measures
-        the slowdown (see limits.Speed)."""
+        """`scale` is this host's slowdown (see limits.Speed), if it has been measured already. 0: the first use of
+        `speed` measures the slowdown."""
         self.environment = environment
         self.children = Children()
         self.speed = Speed(self.children, scale)

@@ -32,7 +32,7 @@ class Event:
     process: int = 0  # process id of the task; the thread's id if ftrace has no process id
 
     def number(self, key: str) -> int:
-        """Return the number in the word `key`=NUMBER of the event."""
+        """Return the value of the field `key` as an integer. The event's text has fields as KEY=VALUE."""
         return int(self.words[key], 0)
 
 
@@ -84,7 +84,7 @@ def counters(text: str) -> dict[str, int]:
 @dataclass
 class Axis:
     """Converts the guest's ticks to the host's time. The guest's time stamp counter runs as fast as the host's counter.
-    `start` and `end` give the ticks per nanosecond, and `fit()` finds the offset."""
+    The ticks per nanosecond follow from `start` and `end` together. `fit()` finds the offset."""
 
     start: tuple[int, int]  # when the recording starts: the host's time (ns since 1970) and time stamp counter
     end: tuple[int, int]  # the same when the recording ends
@@ -109,14 +109,15 @@ class Axis:
         """
         self.low = max(at - self.plain(ticks) for at, ticks in before)
         self.high = min(at - self.plain(ticks) for at, ticks in after)
-        # The upper bound is closer to the true offset: a write of the guest reaches the device within microseconds, but
-        # the guest's worker runs long after an interrupt. If the lower bound is above the upper bound, take the lower
-        # bound: the device's stamps are rounded down, and this can make only the upper bound wrong.
+        # The upper bound is normally the larger one, and closer to the true offset: a guest's write (`after`) reaches
+        # the device within microseconds, but the guest's worker (`before`) runs long after the interrupt. If the lower
+        # bound is larger, the upper bound is wrong, because the device's stamps are rounded down. This makes both
+        # bounds smaller, but a smaller lower bound is still right.
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
-        """Return "" if an offset exists between the bounds `low` and `high`, or if `low` is above `high` by at most
-        STAMP_NS. Otherwise return a message that says by how much the bounds contradict each other."""
+        """Return a message if `low` is above `high` by more than STAMP_NS, else "". The message gives the difference.
+        (A smaller difference can come from the rounding of the device's stamps.)"""
         if self.low <= self.high + STAMP_NS:
             return ""
         return f"the clocks of host and guest differ by {(self.low - self.high) // 1000} us more than causes allow"
@@ -127,7 +128,8 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
     device event and driver event. `raised` has the device events by serial. No event is joined twice.
     """
     found = []
-    # The two events of a fault have the same device, serial, page, VMID and kind of access.
+    # The two events of a fault have the same serial, page, VMID and kind of access. The device is compared
+    # below: the driver's event has only a gpu_id, see _devices().
     for event in received:
         key = (event.number("page"), event.number("vmid"), " write " in event.text)
         same = [
@@ -138,8 +140,9 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
         found.append((event, same))
     whose = _devices(found)
     # A device repeats its serials after a reset, so several device events (`fault`) may match one driver event
-    # (`event`). The gap is the host time of `fault` minus the GPU time of `event`. The gap is nearly the same for all
-    # true pairs. So join the pairs with a gap closest to the usual gap first.
+    # (`event`). The correct device event is found by the gap: the host time of `fault` minus the GPU time of `event`.
+    # This gap is nearly the same in all correct pairs, because both clocks run at the same speed. So join the pairs
+    # in the order of how close their gaps are to the usual gap.
     gaps = [
         (fault.at - event.number("ts") * GPU_TICK_NS, event, fault)
         for event, same in found

@@ -145,9 +145,9 @@ def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part
         if found := PART.match(line):
             titles[found[1]] = found[2]
         elif found := STEP.match(line):
-            # The demo prints a row at the end of each step, with the step's duration. Rows that
-            # arrive in one piece of output have the same time `at`. Then the computed begin may be
-            # before the end of the previous step. In this case, let the step begin at that end.
+            # The demo prints a row at the end of each step, with the step's duration. So `begin` is the
+            # row's time `at` minus the duration. If several rows arrive at the same time, `begin` may be
+            # before the end of the previous step. The step then begins at that end.
             begin = at - int(float(found[3]) * 1e6)
             rows.append((found[1], found[2], max(begin, rows[-1][3]) if rows else begin, at))
     if not rows:

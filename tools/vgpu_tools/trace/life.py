@@ -26,7 +26,8 @@ PROGRAM, PROCESS, LIST, NOTIFIER, FAULT, MIGRATION = LANES = (
     "migration",
 )
 RANGES = ("range A", "range B")  # lanes of the ranges, in the order of their creation
-# Lane and text of the driver's events that name the process by its pid (events of ranges have only the PASID).
+# Lane and text of the driver's events that have the pid of the process. Events of ranges are not in this table,
+# because they have only the PASID: see _Run._event().
 STATES = {
     "vgpu_process_alloc": (PROCESS, "structure allocated"),
     "vgpu_process_hash": (PROCESS, "in the hash: lookups find it"),

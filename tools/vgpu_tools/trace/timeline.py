@@ -140,9 +140,9 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 
 
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
-    """Add a doubt for each effect that comes before its cause. A replay before the fault's
-    service is a doubt only if this service has the verdict "repaired". With another verdict (for
-    example stale) the repair of another fault can have caused the replay."""
+    """Add a doubt for each effect that comes before its cause. A replay must not precede the driver's service
+    of the fault if this service repaired the fault. If the service ended otherwise (for example "stale"),
+    the repair of another fault may have caused the replay."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
@@ -189,8 +189,8 @@ class _Picture:
         return max(0, time - self.zero)
 
     def _add(self, process: str, thread: str, piece: Slice) -> None:
-        """Add a slice to a track with a synthetic thread id. Only threads of programs have tracks with the thread id
-        of the guest (see _driver())."""
+        """Add a slice to a track, which gets a made-up thread id. (The tracks for the threads of guest programs have
+        the thread ids of the guest instead: see _driver().)"""
         self.out.add(process, thread, piece, self.tids.setdefault((process, thread), FIRST_TID + len(self.tids)))
 
     def _flow(self, fault: Fault) -> int:

@@ -65,8 +65,8 @@ struct work {
 	/** @svm: memory with SVM ranges */
 	char *user_mem, *svm;
 	/**
-	 * @svm_save: save area of @aql: a copy of @save. If @big is true, svm_save.va is changed to
-	 * the address of an SVM range.
+	 * @svm_save: save area of @aql. If @big is false, this is the BO @save. If @big is true,
+	 * svm_save.va is the address of an SVM range, and the other members are those of @save.
 	 */
 	struct vg_bo svm_save;
 	/** @queue: SDMA queue */
@@ -82,7 +82,7 @@ struct work {
 	/** @xnack: XNACK mode */
 	int xnack;
 	/** @late: whether a restored process maps @svm only after a first, failing RESUME */
-	/** @big: whether there is one more SVM range, outside of @svm: the save area of @aql */
+	/** @big: whether the save area of @aql is an SVM range, which is outside of @svm */
 	bool late, big;
 };
 
@@ -1483,8 +1483,8 @@ static void slot_taken(void)
 }
 
 /*
- * Dump a process that has no BOs, queues or events, and restore it. RESTORE must fail while the
- * process is paused and after it was restored.
+ * This process has no BOs, queues or events. It dumps itself, and restores the dump into itself.
+ * RESTORE must fail while the dump keeps the process paused, and again between RESTORE and RESUME.
  */
 static void empty_process(void)
 {

@@ -623,7 +623,10 @@ static void signals(void)
 	}
 }
 
-/* Script of a target that executes this program again. With --sleep, the program only sleeps. */
+/*
+ * Script of a target that calls exec(). The new program is this test program again: with the
+ * argument --sleep, it only sleeps.
+ */
 static void exec_sleep(struct target *t)
 {
 	tap_open(&vg, 0);
@@ -1120,7 +1123,10 @@ static void one_queue(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* The end of the debugger has resumed the queue, so DESTROY_QUEUE must not wait. */
+	/*
+	 * The queue has been resumed, by the debugger or because the debugger was killed. So
+	 * DESTROY_QUEUE must not wait.
+	 */
 	OK(vg_cq_destroy(&q));
 	ERRNO(0, runtime(0));
 	t->s->done = 1;
@@ -1299,8 +1305,8 @@ static int chaos_rounds;
 
 /*
  * Begin and end sessions, answer waiting RUNTIME_ENABLE calls, query events, and suspend and resume
- * queues. DISABLE at the end of the function ends the session, so that no RUNTIME_ENABLE waits for
- * an answer after both threads of this function have ended.
+ * queues. chaos() runs this function in two threads. At the end, each thread ends the session
+ * by DISABLE. So no RUNTIME_ENABLE waits for an answer after both threads have ended.
  */
 static void *debug_loop(void *arg)
 {

@@ -315,9 +315,9 @@ static void *either_run(void *arg)
 }
 
 /*
- * Let a thread on the same CPU wait for either of two events. Set event @n, and destroy the other
- * event. Real-time priority prevents that the thread runs between these two calls. Return 0 or
- * -errno of the thread's wait.
+ * Let a new thread on the caller's CPU wait for either of two events. Then set event @n, and
+ * destroy the other event. During these two calls, the caller has real-time priority, so that the
+ * new thread does not run between the calls. Return 0 or -errno of the thread's wait.
  */
 static int set_and_destroy(int n)
 {
@@ -352,7 +352,11 @@ static void set_then_destroyed(void)
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
 	start();
-	/* In amdkfd, the errno is EINVAL if the set event comes first in the array of the wait. */
+	/*
+	 * In the array of this wait, the event that was set comes first, and the destroyed event
+	 * second. amdkfd sees the first event and ends the wait without an error. It then copies
+	 * the data of both events, and fails with EINVAL at the destroyed event.
+	 */
 	r = set_and_destroy(0);
 	CHECK(r == -EINVAL, "%d", r);
 	r = set_and_destroy(1);

@@ -27,8 +27,7 @@ enum {
 	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
 	/*
 	 * For the jobs of the render node: JOBS jobs are submitted to each ring. A job on ring 0
-	 * executes two copies COPIES times, a job on ring 1 one copy. Each copy has JOB_BYTES
-	 * bytes.
+	 * has 2 * COPIES copies, a job on ring 1 has COPIES copies. Each copy has JOB_BYTES bytes.
 	 */
 	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
 };

@@ -145,9 +145,9 @@ static void make_things(struct things *t)
 }
 
 /*
- * Check the resources of @t after the removal of the GPU. Called twice. DRM maps other pages
- * instead of the memory of @t->gem. These pages must contain @dword: 0 in the first call, and in
- * the second call 0x5a5a5a5a, which the first call writes.
+ * Check the resources of @t after the removal of the GPU. DRM then maps other pages instead of the
+ * memory of @t->gem, and each dword of these pages must be @dword. The first call expects 0, and
+ * then fills the pages with 0x5a5a5a5a. The second call expects 0x5a5a5a5a.
  */
 static void check_things(struct things *t, uint32_t dword)
 {

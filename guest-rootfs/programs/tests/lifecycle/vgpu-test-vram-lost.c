@@ -207,8 +207,9 @@ enum { SMALL = 160 };
 #define BIG	(40 * VG_MIB)
 
 /*
- * The loss of VRAM cancels copies out of VRAM. Catches: destination pages are neither copied nor
- * cleared, so the CPU, or a job after the BO's move back to VRAM, reads their old contents.
+ * The loss of VRAM cancels copies that evict BOs from VRAM to system memory. Catches: the driver
+ * does not clear the new pages of these BOs. (The CPU and the GPU would read the old contents of
+ * the pages.)
  */
 static void cancelled(void)
 {

@@ -377,7 +377,7 @@ static pid_t start_emptying(void)
 /*
  * Prefetch memory to VRAM while another process evicts VRAM. The prefetch migrates pages into a
  * pinned BO. Catches: an eviction waits for this BO, and then moves the BO although it was pinned
- * during the wait. VRAM with migrated pages would then be allocated again.
+ * during the wait. The move frees the VRAM of the BO, but the migrated pages are still there.
  */
 static void svm_into_emptied(void)
 {

@@ -306,7 +306,7 @@ static void hog_start(struct hog *h)
 	h->to = down[1];
 }
 
-/* The process of @h has locked @has bytes. Let this process lock HOG_PIECE more bytes. */
+/* Let the hog @h lock HOG_PIECE more bytes. The hog has locked @has bytes so far. */
 static void hog_eat(struct hog *h, uint64_t has)
 {
 	char got = 0;
@@ -388,10 +388,12 @@ static void too_large(void)
 }
 
 /*
- * A process locks memory until two conditions are true: the driver has swapped out a quarter of the
- * BOs' pages into shmem pages, which may still be in RAM, and the swap device is in use for an
- * eighth of the BOs' bytes. Catches: the OOM killer kills this process, although the driver could
- * swap out idle BOs.
+ * A process locks more and more memory. It stops when both of these conditions are true:
+ *
+ * - The driver has swapped out a quarter of the BOs' pages.
+ * - The used space of the swap device has grown by an eighth of the BOs' bytes.
+ *
+ * Catches: the OOM killer kills this process, although the driver could swap out idle BOs.
  */
 static void memory_runs_out(void)
 {

@@ -178,8 +178,8 @@ static pid_t child;
 
 /*
  * Catches: an engine's write after fork() reaches the child's memory. Until child_end(), the CPU
- * must not write to the parent's memory: copy-on-write would give the parent new pages and hide the
- * bug.
+ * must not write to the parent's memory. Otherwise, copy-on-write would give the parent new pages.
+ * The engine would then write to the new pages, and the test would not find the bug.
  */
 static void op_fork_later(char *p)
 {
@@ -694,7 +694,10 @@ static void render_node(void)
 	prime.handle = handles[0];
 	ERRNO(EPERM, tap_ioctl(vg.gpu[0].fd, DRM_IOCTL_PRIME_HANDLE_TO_FD,
 			       &prime));
-	/* The end of the process closes the other handles. */
+	/*
+	 * After munmap(), close the first 8 of the 16 handles. The end of the process closes the
+	 * rest.
+	 */
 	munmap((void *)p, 16 * SIZE);
 	for (i = 0; i < 8; i++)
 		tap_gem_close(vg.gpu[0].fd, handles[i]);

@@ -171,7 +171,7 @@ static void map_over(char *at)
 /*
  * Two BOs of GPU 0 have addresses in one SVM granule (2 MiB). GPU 1 faults on ordinary memory above
  * the BOs in this granule. Catches: the SVM range that the driver creates for the fault overlaps
- * the second BO.
+ * the upper BO.
  */
 static void bos_in_granule(void)
 {
@@ -190,7 +190,7 @@ static void bos_in_granule(void)
 	OK(vg_copy(&q[1], dst.cpu, p + 100 * VG_PAGE, VG_PAGE));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 100 * VG_PAGE));
 	memset(dst.cpu, 0x5a, VG_PAGE);
-	/* GPU 1 reads the second BO: the driver must deny this access. */
+	/* GPU 1 reads the upper BO: the driver must deny this access. */
 	tap_expect_stop(&q[1], dst.va, (uintptr_t)p + 64 * VG_PAGE, VG_PAGE);
 	OK(vg_fill_check(dst.cpu, VG_PAGE, 0x5a5a5a5a));
 }

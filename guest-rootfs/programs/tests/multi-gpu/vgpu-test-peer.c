@@ -770,7 +770,10 @@ static void link_down(void)
 	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
 	gpu_check(0, &bo, SEED);
 	ERRNO(EINVAL, vg_bo_map_peer(&more, &vg.gpu[1]));
-	/* On this word, the host brings the link up again. say() returns after that. */
+	/*
+	 * Report that the checks with the link down are done. The host then brings the link up
+	 * again, and say() returns.
+	 */
 	say("down");
 
 	OK(vg_queue_destroy(&q[1]));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program lets the shell run the debugging commands of docs/founding-documents.md. Catches: a
- * command fails, or its output lacks what the document describes. This program must be the first in
- * its lines of tests.list, so that no other program has filled the kernel log (see supported()).
+ * command fails, or its output lacks what the document describes. A line of tests.list that has
+ * this program must name it first: the programs of a line run in this order in one guest, and other
+ * programs could fill the kernel log (see supported()).
  */
 #include <stdio.h>
 #include <stdlib.h>

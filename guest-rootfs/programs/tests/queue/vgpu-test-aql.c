@@ -179,7 +179,8 @@ static void pm4_ib(struct vg_cq *q, uint64_t ib, unsigned int dwords, int done)
 	p[AQL_PM4_IB_PACKET] = PM4_HEADER(PM4_INDIRECT_BUFFER, 4);
 	set64(p, AQL_PM4_IB_PACKET + 1, ib);
 	p[AQL_PM4_IB_PACKET + 3] = dwords | PM4_IB_DW3__VALID;
-	p[AQL_PM4_IB_PACKET + 4] = 10;	/* remaining dwords of the packet */
+	/* This value is always 10: dwords 6 to 15 of the AQL packet follow this dword. */
+	p[AQL_PM4_IB_PACKET + 4] = 10;
 	set64(p, AQL_COMPLETION_SIGNAL, signal_at(done));
 	publish(p, AQL_VENDOR | AQL_DW0__BARRIER |
 		   VGPU_PREP(AQL_DW0__AMD_FORMAT, AQL_AMD_PM4_IB));

@@ -274,9 +274,10 @@ static void partner(struct shared *s, unsigned int me)
 	__atomic_fetch_add(&s->ready, 1, __ATOMIC_SEQ_CST);
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 	/*
-	 * This process must not end before the other process has finished. The end of a
-	 * process replaces the run list, which ends the time slice early. The measured time
-	 * would then be too short.
+	 * Do not end before the other process has finished its turns. The end of a process
+	 * makes the driver replace the run list, and this ends the current time slice early.
+	 * The other process would then get its turn too soon, and play_ms() would measure
+	 * too short a time.
 	 */
 	OK(vg_wait_word(&s->turn, 2 * ROUNDS, VG_TIMEOUT_MS));
 	OK(vg_wait_word(&s->go, 1, VG_TIMEOUT_MS));

@@ -551,8 +551,10 @@ static void busy(void *arg)
 }
 
 /*
- * Start a process that submits copies, and kill the process after a delay. The delay changes
- * from round to round. Catches: memory or a hardware queue is not released.
+ * In each round, start a process that submits copies, and kill the process after another delay.
+ * Catches: memory, a hardware queue or a VMID of the killed process is not released. (If no VMID is
+ * released, a later process cannot create its queue, because there are fewer VMIDs than rounds. The
+ * short form has too few rounds for this.)
  */
 static void killed(void)
 {
@@ -561,12 +563,6 @@ static void killed(void)
 	start(1);
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
-		/*
-		 * Wait until the driver has freed the child's memory. If the driver does not
-		 * release the VMIDs of killed children, a later child cannot create its queue:
-		 * there are fewer VMIDs than children. (The short form has too few children for
-		 * this.)
-		 */
 		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	}
 	use_all_queues();

@@ -39,12 +39,9 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/**
- * struct user - a DRM file with a context, an IB and a page of dwords
- * @fd: render node
- * @ctx: context
- * @ib: IB
- * @flag: page of dwords, see flag()
+/*
+ * An open render node (@fd), and what its jobs need. @flag is a page of dwords that the jobs and
+ * the CPU read and write: see flag().
  */
 struct user {
 	int fd;

@@ -171,9 +171,11 @@ static void waits_for_job(void)
 }
 
 /*
- * A job writes to a userptr BO that is not in the job's BO list. MADV_DONTNEED frees the BO's pages
- * meanwhile. Catches: MADV_DONTNEED waits for the job; the job writes to the freed pages, which are
- * in use again, and does not fault.
+ * A job writes to a userptr BO that is not in the job's BO list. Before the write, MADV_DONTNEED
+ * frees the BO's pages, and other memory may get them. Catches:
+ *
+ * - MADV_DONTNEED waits for the job.
+ * - The job's write changes the freed pages. (The write must fault.)
  */
 static void not_named(void)
 {

@@ -153,7 +153,10 @@ static void undo_alloc(void)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 }
 
-/* If the allocation for the handle fails, ALLOC may also return -EFAULT, as in amdkfd. */
+/*
+ * ALLOC may return -EFAULT instead of -ENOMEM if the failed allocation was for the handle, as in
+ * amdkfd.
+ */
 static void allocate(void)
 {
 	static const uint64_t sizes[] = { VG_PAGE, 3 * VG_MIB - VG_PAGE };
@@ -265,8 +268,8 @@ static void queue(void)
 }
 
 /*
- * BOs that fill VRAM, so that an allocation or the map of an evicted BO must evict other
- * BOs
+ * The functions below fill VRAM with BOs. An allocation in VRAM must then evict BOs. If an
+ * evicted BO is mapped, it returns to VRAM, and this must evict other BOs, too.
  */
 
 static struct vg_bo *filler;

@@ -245,7 +245,10 @@ static void random_kfd(void)
 	vr_ioctl(kfd, req, below(50) ? args : (void *)8);
 }
 
-/* Map at an offset in, around or far from a BO, or at an mmap offset of /dev/kfd. */
+/*
+ * Call mmap() on the render node or /dev/kfd. The offset is random, or a BO's mmap offset plus 0 to
+ * 2 pages, or an mmap offset of /dev/kfd.
+ */
 static void random_mmap(void)
 {
 	union drm_amdgpu_gem_mmap args = { .in.handle = 1 + below(8) };

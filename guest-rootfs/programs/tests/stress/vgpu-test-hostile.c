@@ -237,7 +237,6 @@ static void keep_mmap_lock(void)
 	struct hold h = { 0 };
 
 	open_user_pointer(p);
-	/* The jobs of @h use the last page of the memory at @p. */
 	hold_open(&h, &vg.gpu[0], p + BYTES - VG_PAGE, VG_PAGE);
 	hold_let_go(&h);
 	change.memory = p;
@@ -525,8 +524,8 @@ static void *waiter_run(void *arg)
 }
 
 /*
- * Wait until the thread waits for the event. In WAIT_EVENTS, this wait is the only interruptible
- * sleep.
+ * Return when the thread waits for the event in WAIT_EVENTS. The thread's state is then 'S'
+ * (interruptible sleep). WAIT_EVENTS has no other interruptible sleep.
  */
 static void await_sleep(const struct waiter *w)
 {

@@ -194,8 +194,8 @@ static int kick(void)
 	};
 
 	/*
-	 * Submit nothing if more than half of the ring has been used, whether the engine has
-	 * executed these packets or not. So no call waits for space.
+	 * o.q.wptr is the size in bytes of all packets submitted so far, executed or not. Submit
+	 * nothing more if this size is above half of the ring, so that no call waits for space.
 	 */
 	if (o.q.wptr > VG_PAGE / 2)
 		return 0;

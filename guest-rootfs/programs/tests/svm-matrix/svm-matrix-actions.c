@@ -65,7 +65,10 @@ static void child_reads(void *arg)
 	mx_cpu_check();
 }
 
-/* A child reads the GPU's writes, then writes. The parent must see its writes to shared memory. */
+/*
+ * The GPU writes. Then a child checks the contents and writes. The parent must see the child's
+ * writes to shared memory, and no others.
+ */
 static void fork_reads(void)
 {
 	mx_gpu_write(2);

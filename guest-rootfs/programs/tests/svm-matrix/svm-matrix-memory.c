@@ -79,8 +79,8 @@ static void make_malloc(char *at)
 {
 	(void)at;
 	/*
-	 * malloc() has a default threshold of 128 KiB. add_malloc() allocates more (MX_SIZE), so
-	 * malloc() creates a separate mapping.
+	 * 128 KiB is malloc()'s default threshold for mmap(). The piece is larger (MX_SIZE is
+	 * 256 KiB), so malloc() creates a separate mapping.
 	 */
 	add_malloc(128 * VG_KIB);
 }

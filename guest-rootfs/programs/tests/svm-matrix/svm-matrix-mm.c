@@ -79,9 +79,10 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * Let mx.piece be the moved pieces again, because the caller checks mx.piece. The moved
-	 * pieces' mx_piece.want is right. In shared memory, mx_gpu_write(3) has also changed the
-	 * moved piece, but it has updated mx_piece.want, which both pieces use.
+	 * mx.piece now has the pieces at the old addresses. Let it have the moved pieces again,
+	 * because the caller checks mx.piece. In shared memory, mx_gpu_write(3) has also changed
+	 * the moved pieces. Their mx_piece.want has the new contents, too, because the pieces at
+	 * the old addresses use the same buffer.
 	 */
 	swap_pieces(old);
 	mx_each(pc)
@@ -444,9 +445,9 @@ static void page_out(void *p, uint64_t size)
 }
 
 /*
- * Check that reclaim drops the pages of make_clean() if nothing writes to them after make_clean().
- * If reclaim kept such pages, paged_out() could not notice that a GPU's write does not mark a page
- * dirty.
+ * Check that reclaim drops pages that nothing has written since make_clean(). If reclaim kept clean
+ * pages, paged_out() could not find its bug: a GPU's write would not be lost, even if it left the
+ * page clean.
  */
 static void see_page_out(unsigned int is)
 {

@@ -22,7 +22,10 @@
  * Properties of a kind of memory. The test combines a kind with an action only if the kind has all
  * properties in mx_action.needs and none in mx_action.not.
  */
-/* Each piece is a mapping of its own, which actions may move and split (except with MX_HUGETLB). */
+/*
+ * MX_MMAP: each piece (struct mx_piece) has a mapping of its own. Actions may move and split the
+ * mapping, except with MX_HUGETLB.
+ */
 #define MX_MMAP		0x001
 #define MX_PRIVATE	0x002
 #define MX_SHARED	0x004
@@ -200,8 +203,8 @@ uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
- * Write the pattern of @seed to all the memory, unless the kind is read-only, and set the
- * expected contents. mx_gpu_write_begin() does not wait for the GPU.
+ * Do nothing if the kind of memory is read-only. Otherwise write the pattern of @seed to all the
+ * memory, and set the expected contents. mx_gpu_write_begin() does not wait for the GPU.
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);

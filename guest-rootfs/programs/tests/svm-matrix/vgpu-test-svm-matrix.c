@@ -91,8 +91,9 @@ static bool has_turn(const struct choice *c)
 	int turn = few ? 2 * k->turn : k->turn;
 
 	/*
-	 * Only one kind fits an action that needs MX_THP. So combine the two even if it is not the
-	 * kind's turn: otherwise no case would have this action.
+	 * Combine a kind only with every @turn-th action. Exception: an action that needs MX_THP.
+	 * Only one kind fits such an action (kind_fits()), so without the exception, the action
+	 * might have no case.
 	 */
 	return all || action(c->of[ACTION])->needs & MX_THP ||
 	       (c->of[KIND] + c->of[ACTION]) % turn == 0;
@@ -139,16 +140,16 @@ static int meetings(const struct choice *c, bool note)
 }
 
 /*
- * used[d][i] is the number of chosen cases that have value i of dimension d of the matrix. worth()
- * prefers values with a small number. In the dimension USERS, each chosen case adds mx_users.cost,
- * so that expensive users are chosen less often.
+ * used[d][i] counts how often value i of dimension d was chosen: worth() prefers small counts. A
+ * chosen case adds 1. In the dimension USERS, the case adds mx_users.cost instead, so that
+ * expensive users are chosen less often.
  */
 static int used[DIMENSIONS][MAX_VALUES];
 
 /*
- * Return the worth of case @c. A case is worth more if it has more pairs of values that no chosen
- * case has. If these numbers are equal, a smaller sum of used[] for place, mode and users is worth
- * more.
+ * Return the worth of case @c. A pair of values is new if no chosen case has both values. The case
+ * with more new pairs is worth more. If two cases have equally many, compare their sums of used[]
+ * for place, mode and users: the case with the smaller sum is worth more.
  */
 static int worth(const struct choice *c)
 {
@@ -216,8 +217,8 @@ static void choose_rest(void)
 
 	do {
 		/*
-		 * If @all is false, skip two kinds of cases: those without a new pair of
-		 * values, and those with huge pages (MX_THP), which take long.
+		 * If @all is false, a case needs a new pair (see above). Also skip cases
+		 * with huge pages (MX_THP) then, because they take long.
 		 */
 		if (makes_sense(&c) &&
 		    (all || (meetings(&c, false) &&

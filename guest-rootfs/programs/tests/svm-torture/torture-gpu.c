@@ -110,8 +110,8 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 }
 
 /*
- * Do one of two checks at random: either the CPU reads the whole part, or the engine reads
- * only the piece @p. The engine's check does not migrate pages back to system memory.
+ * Do one of two checks at random: either the CPU reads the whole part that contains @p, or
+ * the engine reads only @p. The engine's check does not migrate pages back to system memory.
  */
 static void check(struct t_thread *t, const struct t_piece *p)
 {

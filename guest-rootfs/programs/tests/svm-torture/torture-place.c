@@ -115,9 +115,9 @@ bool t_op_huge(struct t_thread *t)
 }
 
 /*
- * Threads that lock a part for writing may drop its pages, for example by MADV_DONTNEED, which
- * fails for pages that mlock() holds. The pages of this op can be in several parts. Therefore lock
- * all parts of the slot for reading.
+ * MADV_DONTNEED fails for pages that mlock() has locked. Other threads call MADV_DONTNEED only
+ * while they hold the write lock of the part. Therefore hold the read locks here, those of all
+ * parts, because the pages of this op can be in several parts.
  */
 bool t_op_lock(struct t_thread *t)
 {

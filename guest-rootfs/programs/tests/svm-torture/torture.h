@@ -3,7 +3,8 @@
  * Declarations of vgpu-test-svm-torture.
  *
  * Lock order: slots by number. Within a slot: t_slot.map, t_slot.part[] by number,
- * t_slot.neighbour. While a thread waits for its child process or for the GPU, it takes no lock.
+ * t_slot.neighbour. A thread may hold these locks while it waits for its child process or for the
+ * GPU, because neither of them takes a lock.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -85,13 +86,14 @@ struct t_slot {
 	uint64_t size, bound[T_PARTS + 1];
 	int file;
 	/**
-	 * @map: with a read lock, @at and @size do not change. An op that changes no bytes needs
-	 * only this read lock, and no lock of a part, even while the GPU copies the bytes. With a
-	 * write lock, the op may map, unmap or move the slot.
+	 * @map: lock of the slot's address and size. With a read lock, @at and @size do not change.
+	 * With a write lock, the op may map, unmap or move the slot.
 	 */
 	/**
 	 * @part: locks of the bytes of each part, taken after @map. With a read lock, the op and
-	 * the GPU may read the bytes. With a write lock, they may also change the bytes.
+	 * the GPU may read the bytes. With a write lock, they may also change the bytes. An op that
+	 * only migrates pages or changes attributes needs no lock of a part, even while the GPU
+	 * copies the bytes.
 	 */
 	pthread_rwlock_t map, part[T_PARTS];
 	/** @neighbour: lock of the addresses after the slot, which op_neighbour() uses briefly */
@@ -129,12 +131,18 @@ struct t_piece {
 struct t_thread {
 	int id;
 	pthread_t thread;
-	/** @rng: state of the random numbers; each op starts with a hash of t_seed, @id and @nth */
+	/**
+	 * @rng: state of the random numbers. t_begin_op() sets @rng to a hash of t_seed, @id and
+	 * @nth
+	 */
 	uint64_t nth, rng;
 	const struct t_op *op;
 	/** @since: start time of the op in ns; 0: the thread has ended */
 	_Atomic uint64_t since;
-	/** @slot: the last two slots whose map the thread has locked, newest first */
+	/**
+	 * @slot: the last two slots that the thread has locked by t_lock_map(), newest first. Error
+	 * messages show these slots
+	 */
 	struct t_slot *slot[2];
 	/** @q: queue of a thread that runs t_gpu_ops */
 	struct vg_queue q;

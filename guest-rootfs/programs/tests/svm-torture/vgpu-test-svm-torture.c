@@ -209,8 +209,9 @@ static void torture(bool xnack, unsigned int length)
 	 */
 	tap_long_on_debug();
 	/*
-	 * VGPU_TEST_SEED repeats the random numbers of each op. The order of the threads still
-	 * differs, so a slot may have another size and other contents at an op.
+	 * With VGPU_TEST_SEED, each op has the same random numbers as in an earlier run. The order
+	 * of the threads still differs, so an op may find another size or other contents of a slot
+	 * than in the earlier run.
 	 */
 	race_seed();
 	t_seed = race_below(1ull << 53);

@@ -91,7 +91,8 @@ static char *shared_contested(uint64_t bytes, uint64_t seed)
 }
 
 /*
- * Check the contents by the engine, which does not migrate pages back, and then by the CPU.
+ * Check the contents through the engine, then through the CPU. The engine comes first, because
+ * the CPU's reads move the pages from VRAM to RAM.
  */
 static void check_both(char *p, uint64_t bytes, uint64_t seed)
 {

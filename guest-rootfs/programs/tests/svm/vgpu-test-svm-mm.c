@@ -369,9 +369,9 @@ static void copier_end(struct copier *c)
 }
 
 /*
- * Call @disturb on the source while a thread copies the source. Repeat this for STORM rounds
- * (see tap_goes_on()), and then until 3 copies have completed. A failed copy ends the rounds, and
- * copier_end() then fails the case.
+ * Call @disturb on the source again and again while a thread copies the source. Make STORM rounds
+ * (see tap_goes_on()), and more if the thread has completed fewer than 3 copies by then. A failed
+ * copy ends the rounds, and copier_end() then fails the case.
  */
 static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 {
@@ -566,8 +566,9 @@ static volatile bool touching;
 
 /*
  * Let the kernel write the pages in read(), so that CPU faults on the pages occur in kernel mode.
- * A thread in kernel mode handles no signal before it repeats the access. So the thread repeats the
- * access until the pages are migrated.
+ * In user mode, a thread handles signals after each fault, so a signal could end a loop of faults.
+ * In kernel mode, the thread handles no signals: it repeats the access until the fault is repaired
+ * or fails.
  */
 static void touch(int zero)
 {

@@ -171,8 +171,8 @@ static void all_to_all(int xnack)
 					    vg.n_gpus * part));
 			/*
 			 * Let GPU i write the data that the next round reads. In a hive, p[k] is
-			 * in the VRAM of GPU k. (GPU i is GPU k itself if round + 1 is a multiple
-			 * of the number of GPUs.)
+			 * in the VRAM of GPU k. GPU i changes from round to round, and may be
+			 * GPU k itself.
 			 */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
@@ -211,8 +211,8 @@ static void by_fault(void)
 	for (i = 0; i < 4; i++) {
 		/*
 		 * Remove the GPUs' page table entries. As a side effect, the CPU's entries of pages
-		 * in VRAM stay read-only after the second mprotect(). This matters for gpu_write()
-		 * below, not for gpu_check().
+		 * in VRAM stay read-only after the second mprotect(). So GPUs may map these pages
+		 * for reading only. gpu_check() needs no more; for gpu_write() see below.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -226,8 +226,9 @@ static void by_fault(void)
 		CHECK(!hive() || traffic().peer >= before.peer + PAGES,
 		      "%lu pages of a peer's", traffic().peer - before.peer);
 		/*
-		 * This write migrates the pages to system memory. The CPU's entries of the pages in
-		 * VRAM are read-only (see above), so no GPU may map these pages for writing.
+		 * The CPU's page table entries of the pages in VRAM are read-only (see above). So
+		 * no GPU may map these pages for writing, and this write of a GPU has a fault. The
+		 * driver then migrates the pages to system memory.
 		 */
 		gpu_write(1, p, SEED + i + 1);
 		OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[0].gpu_id));

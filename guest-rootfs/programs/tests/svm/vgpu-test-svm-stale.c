@@ -364,9 +364,9 @@ static void during_munmap(void)
 	taker.p = p;
 	taker_start(&taker);
 	/*
-	 * These jobs use the page before @p. unmap_from_before() unmaps this page and @p in one
-	 * munmap(), which first calls the MMU notifier of this page. This notifier waits for the
-	 * jobs. So munmap() calls svm_range_invalidate() for @p only after the jobs.
+	 * Delay svm_range_invalidate(), the MMU notifier of the memory at @p. The jobs use the page
+	 * before @p, which unmap_from_before() unmaps in the same munmap(). munmap() calls the MMU
+	 * notifier of the page before @p first, and that notifier waits for the jobs.
 	 */
 	hold_engines(&h, gpu, p - VG_PAGE, VG_PAGE);
 	faults = tap_driver_counter(gpu, "faults_retry");

@@ -58,8 +58,8 @@ static void stalled(void)
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
 	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
 	/*
-	 * Wait twice as long as the process of beside() does. If that process stalls, too, its
-	 * wait fails first and reports the bug.
+	 * Wait twice as long as beside(), which runs in another process. If both processes stall,
+	 * the wait of beside() must fail first: only this failure shows the bug.
 	 */
 	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 0));

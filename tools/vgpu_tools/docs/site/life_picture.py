@@ -15,8 +15,10 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-# Distances from the picture's left edge, in points. AXIS: the axis. LEADER: the left edge of the
-# rows, where the lines from the axis end. TIMES: the right edge of the times printed in the rows.
+# Distances from the picture's left edge, in points:
+#     AXIS      the axis of time
+#     LEADER    the left edge of the rows; a line leads from the axis to each row, see _axis()
+#     TIMES     the right edge of the times in the rows
 AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
@@ -76,9 +78,9 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row where a bar begins (`end` is "begin") or ends (`end` is "end"). Return `outside` if
-    the bar's lane has no mark at the time when the bar begins or ends."""
-    # Several marks may have the bar's time. The bar begins at the first and ends at the last of these marks.
+    """Return the row where a bar begins (`end` is "begin") or ends (`end` is "end"). This is the row of the mark
+    (event) at that time in the bar's lane (column). Without such a mark, return `outside`."""
+    # If there are several such marks, the bar begins at the first or ends at the last of them.
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
 
