@@ -316,12 +316,14 @@ static void *either_run(void *arg)
 
 /*
  * Let a new thread on the caller's CPU wait for either of two events. Then set event @n, and
- * destroy the other event. During these two calls, the caller has real-time priority, so that the
- * new thread does not run between the calls. Return 0 or -errno of the thread's wait.
+ * destroy the other event. Both threads have real-time priority, so that the new thread does not
+ * run between these two calls. (The kernel's fair server may prefer a thread of normal priority to
+ * a real-time thread.) Return 0 or -errno of the new thread's wait.
  */
 static int set_and_destroy(int n)
 {
-	struct sched_param first = { .sched_priority = 1 }, normal = { 0 };
+	struct sched_param first = { .sched_priority = 2 }, second = { .sched_priority = 1 };
+	struct sched_param normal = { 0 };
 	pthread_t thread;
 	struct either e;
 	int i;
@@ -329,6 +331,7 @@ static int set_and_destroy(int n)
 	for (i = 0; i < 2; i++)
 		e.ev[i] = make(KFD_IOC_EVENT_SIGNAL, false);
 	CHECK(!pthread_create(&thread, NULL, either_run, &e), "no thread");
+	CHECK(!pthread_setschedparam(thread, SCHED_FIFO, &second), "priority");
 	usleep(SOON * 1000);
 	CHECK(!sched_setscheduler(0, SCHED_FIFO, &first), "priority");
 	ERRNO(0, set(e.ev[n]));
