@@ -562,7 +562,24 @@ static void exits(void)
 #define TOUCHED	(4 * VG_PAGE)
 
 static char *touched;
-static volatile bool touching;
+/* Time in us that one thread needs to migrate the pages from VRAM in touch() */
+static unsigned int touch_us;
+/* Number of rounds of each thread in touch_first(), and number of these threads that still run */
+static int touch_rounds;
+static atomic_int touch_running;
+
+/* Give the calling thread a real-time priority. A thread with a higher number comes first. */
+static void run_first(int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	CHECK(!pthread_setschedparam(pthread_self(), SCHED_FIFO, &param), "priority");
+}
+
+static void to_vram(void)
+{
+	OK(vg_svm_prefetch(&vg, touched, TOUCHED, gpu->gpu_id));
+}
 
 /*
  * Let the kernel write the pages in read(), so that CPU faults on the pages occur in kernel mode.
@@ -575,44 +592,66 @@ static void touch(int zero)
 	CHECK(read(zero, touched, TOUCHED) == (ssize_t)TOUCHED, "read");
 }
 
-/* Body of a real-time thread, which runs before all other threads on its CPU. */
+/*
+ * Body of a thread that runs before the main thread on the CPU of both. During the sleep, the main
+ * thread starts to migrate the pages. The touch after the sleep interrupts the migration.
+ */
 static void *touch_first(void *arg)
 {
-	struct sched_param first = { .sched_priority = 1 };
+	unsigned int seed = gettid();
+	int i;
 
-	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
-	while (touching) {
-		OK(vg_svm_prefetch(&vg, touched, TOUCHED, gpu->gpu_id));
+	run_first(2);
+	for (i = 0; i < touch_rounds; i++) {
+		to_vram();
+		vg_sleep_us(rand_r(&seed) % (2 * touch_us));
 		touch(*(int *)arg);
-		sched_yield();
 	}
+	touch_running--;
 	return NULL;
 }
 
 /*
- * Threads on one CPU fault on the same pages in VRAM. Catches: the threads in a fault keep each
- * other from migrating the pages to system memory, so that all threads fault again without end.
+ * Threads on one CPU fault on the same pages in VRAM. Catches: a thread repeats its fault without a
+ * sleep, while a thread of lower priority is migrating the pages. (The latter does not run, so the
+ * former repeats the fault without end. The kernel's fair server would end this, but it only lets
+ * normal threads run. So all threads have a real-time priority.)
  */
 static void touched_at_once(void)
 {
-	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), i;
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), i, n = 0;
 	pthread_t thread[2];
 	cpu_set_t one;
+	uint64_t begin;
 
 	start();
 	touched = tap_anon(TOUCHED);
+	touch_rounds = tap_rounds(400, 4000);
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!pthread_setaffinity_np(pthread_self(), sizeof(one), &one), "CPU");
-	touching = true;
+	/* The first migration takes longer than the others. */
+	for (i = 0; i < 2; i++) {
+		to_vram();
+		begin = vg_now();
+		touch(zero);
+		touch_us = (vg_now() - begin) / 1000 + 1;
+	}
+	run_first(1);
+	touch_running = 2;
 	for (i = 0; i < 2; i++)
 		CHECK(!pthread_create(&thread[i], NULL, touch_first, &zero),
 		      "thread");
-	for (i = 0; tap_goes_on(i, 500); i++)
+	do {
 		touch(zero);
-	touching = false;
+		n++;
+		/* Let kernel threads run on this CPU: the other threads wait for them. */
+		vg_sleep_us(touch_us / 8);
+	} while (touch_running);
 	for (i = 0; i < 2; i++)
 		CHECK(!pthread_join(thread[i], NULL), "join");
+	tap_diag("a migration takes %u us; the main thread touched the pages %d times", touch_us,
+		 n);
 	close(zero);
 }
 
