@@ -171,7 +171,7 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
  * Let entry @e wait for event @id. The lock of kfd_events.all is held.
  *
  * @first: result of wait_first()
- * @age: newest age of the event that user space knows; 0 if user space does not use ages
+ * @age: last_event_age, which user space passes to WAIT_EVENTS; 0: user space does not use ages
  *
  * Returns 0, or -EINVAL if there is no event @id.
  */

@@ -78,8 +78,8 @@ bool qvgpu_hold_waited(QVGPUHold *h);
  * Kick @q, and hold the engine within one memory access. Precondition: the next
  * packet of @q has a retry fault at each try. This function switches off the
  * interrupts of retry faults. The engine then logs two events in the access:
- * - vgpu_fault_silent, which tells the test that the access has begun
- * - vgpu_stall, which holds the engine
+ * - vgpu_fault_silent: the access has begun; this function waits for the event
+ * - vgpu_stall: the log of this event holds the engine
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*

@@ -38,8 +38,8 @@ class Source:
         mirror(part, overlay / part.name)
         mirror(INCLUDE, overlay / INCLUDE.name)
         hooks = fingerprint.of(overlay / part.name / "apply.sh", overlay / part.name / "patches")
-        # The marker tells how the last hook() of this tree ended. After a complete call, the marker file holds
-        # `hooks` of that call. After an incomplete call, the file is empty. A new tree has no marker.
+        # The file `marker` holds the value of `hooks` in the last hook() of this tree. It is empty if that hook()
+        # did not complete. The file does not exist before the first hook().
         marker = self.tree.with_name(self.tree.name + ".hooked")
         # Copy a user's tree at each call, because the user may have changed the tree. Make any other tree again
         # only if an earlier call added other patches, or did not complete.

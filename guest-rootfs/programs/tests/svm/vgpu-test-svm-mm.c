@@ -612,10 +612,8 @@ static void *touch_first(void *arg)
 }
 
 /*
- * Threads on one CPU fault on the same pages in VRAM. Catches: a thread repeats its fault without a
- * sleep, while a thread of lower priority is migrating the pages. (The latter does not run, so the
- * former repeats the fault without end. The kernel's fair server would end this, but it only lets
- * normal threads run. So all threads have a real-time priority.)
+ * Threads on one CPU fault on the same pages in VRAM. Catches: while the main thread migrates the
+ * pages, another thread repeats its fault without a sleep, so the main thread never runs again.
  */
 static void touched_at_once(void)
 {
@@ -637,6 +635,7 @@ static void touched_at_once(void)
 		touch(zero);
 		touch_us = (vg_now() - begin) / 1000 + 1;
 	}
+	/* A thread of normal priority would run again: the kernel's fair server would let it. */
 	run_first(1);
 	touch_running = 2;
 	for (i = 0; i < 2; i++)
