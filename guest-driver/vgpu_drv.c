@@ -91,9 +91,8 @@ err_reset:
 }
 
 /*
- * Called when the driver is unbound, and when the device is removed or has vanished. Open files and
- * mappings keep the vgpu_device alive after this call. So the entry points of files and mappings
- * check drm_dev_enter() or vgpu_mman.ready.
+ * Called at unbind or removal of the device. Open files and mappings may outlive this call, so
+ * their entry points check drm_dev_enter() or vgpu_mman.ready.
  */
 static void vgpu_pci_remove(struct pci_dev *pdev)
 {
@@ -101,9 +100,8 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 
 	vgpu_pm_fini(vdev);
 	/*
-	 * After this call no recovery starts. If an SDMA job fails, the CPU executes the job,
-	 * provided that the job only copies memory, fills memory or writes page tables. All other
-	 * failed jobs end with an error.
+	 * After this call no recovery starts. The CPU executes failed SDMA jobs that only copy,
+	 * fill or write page tables. Other failed jobs end with an error.
 	 */
 	vgpu_reset_stop(vdev);
 	if (!vgpu_hw_present(vdev)) {
@@ -189,9 +187,9 @@ err_kfd:
 module_init(vgpu_module_init);
 
 /*
- * The module's code is freed after this function, but a task may still be preempted at the end of
- * vgpu_job_destroy() or kfd_process_free_notifier(). synchronize_rcu() does not wait for preempted
- * tasks. synchronize_rcu_tasks() does, if the kernel has ftrace, kprobes or BPF.
+ * A task may be preempted in code that is freed next (vgpu_job_destroy(),
+ * kfd_process_free_notifier()). synchronize_rcu_tasks() waits for preempted tasks, if the kernel
+ * has ftrace, kprobes or BPF.
  */
 static void __exit vgpu_module_exit(void)
 {

@@ -36,10 +36,7 @@ struct vgpu_pm {
 	bool asleep;
 };
 
-/*
- * Before the sleep, evict queues and empty VRAM, while memory can still be reclaimed and before the
- * size of a hibernation image is computed. After the sleep, restore BOs, then queues.
- */
+/* Before the sleep, evict queues and empty VRAM. After the sleep, restore BOs, then queues. */
 static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
 	struct vgpu_device *vdev = container_of(nb, struct vgpu_pm, nb)->vdev;
@@ -47,6 +44,10 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
+		/*
+		 * Now memory can still be reclaimed, and the size of a hibernation image is not yet
+		 * computed.
+		 */
 		kfd_suspend(vdev, false);
 		/* On failure vgpu_prepare() tries again, with all processes frozen. */
 		if (vgpu_mm_evict_all(vdev, TTM_PL_VRAM))
@@ -61,9 +62,8 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 }
 
 /*
- * Repeat the work of vgpu_pm_notify(), because processes ran until they were frozen: evict queues
- * and empty VRAM. All GPUs still work, so page tables that map memory of another GPU can be
- * updated. After the sleep or an aborted sleep, vgpu_pm_notify() undoes the evictions.
+ * Evict again what processes have used since vgpu_pm_notify(). All GPUs still work, so page tables
+ * that map memory of another GPU can be updated.
  */
 static int vgpu_prepare(struct device *dev)
 {
@@ -72,6 +72,7 @@ static int vgpu_prepare(struct device *dev)
 
 	if (!vgpu_hw_present(vdev))
 		return 0;
+	/* After the sleep, or if the sleep is aborted, vgpu_pm_notify() undoes the evictions. */
 	ret = kfd_suspend(vdev, true);
 	if (ret)
 		return ret;

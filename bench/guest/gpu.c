@@ -49,9 +49,7 @@ static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 }
 
 /*
- * Measure the time from the doorbell write until the CPU reads the fence value in memory. If
- * @sleep_us is not 0, sleep @sleep_us before each measurement, so that the SDMA engine is asleep at
- * the doorbell write.
+ * Measure the time from the doorbell write until the CPU reads the fence value in memory.
  */
 static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 {
@@ -61,6 +59,7 @@ static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 	unsigned int s;
 
 	for (s = 0; s < 40 * SAMPLES; s++) {
+		/* Let the SDMA engine fall asleep before the doorbell write. */
 		if (sleep_us)
 			vg_sleep_us(sleep_us);
 		must(vg_emit_fence(q, &seq), name);

@@ -29,8 +29,8 @@ static double us_each(uint64_t start, unsigned int n)
 }
 
 /*
- * Measure the time for the ioctls that allocate, map, unmap and free one BO. All BOs have the
- * address @va, which the caller has reserved. So no reservation of address space is measured.
+ * Measure the ioctls that allocate, map, unmap and free a BO. The address @va is already
+ * reserved, so no reservation is measured.
  */
 static void lives_by_kfd(struct bench *b, uint64_t va)
 {
@@ -93,13 +93,13 @@ static void bench_lives(struct bench *b)
 	/* The loops map their BOs at the address range that this BO reserves. */
 	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
 	/*
-	 * The first access to a page of VRAM costs a fault on the host. So allocate and free BOs
-	 * without a measurement first. Their sizes add up to twice the size of VRAM.
+	 * The first access to a page of VRAM costs a fault on the host. So first allocate twice
+	 * the size of VRAM, unmeasured.
 	 */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
 	/*
-	 * Run all loops of DRM before the loops of KFD, because KFD clears freed memory. A loop of
-	 * DRM after a loop of KFD would find clear memory, so new BOs would need less clearing.
+	 * Run DRM's loops first. KFD clears freed memory, so after KFD's loops new BOs of DRM
+	 * would need less clearing.
 	 */
 	for (s = 0; s < SAMPLES; s++) {
 		start = vg_now();
@@ -155,9 +155,8 @@ static void lives_of_queue(struct bench *b, const char *kind,
 }
 
 /*
- * Measure CREATE_QUEUE and DESTROY_QUEUE while the process has no other queue. While a process has
- * no queue, the BOs of the process may be evicted. So each measured CREATE_QUEUE also makes these
- * BOs resident.
+ * Measure CREATE_QUEUE and DESTROY_QUEUE while the process has no other queue. Each CREATE_QUEUE
+ * then also makes evicted BOs of the process resident.
  */
 static void bench_queues(struct bench *b)
 {
@@ -327,9 +326,8 @@ void bench_kfd(struct bench *b)
 }
 
 /*
- * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The first call for a BO
- * may allocate page tables. The driver keeps empty tables for up to 100 ms. Most later calls come
- * sooner, and reuse the tables.
+ * Return the microseconds of one call that maps a GTT BO on @n GPUs. The first call for a BO may
+ * also allocate page tables.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)
@@ -351,6 +349,10 @@ static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 	us = us_each(start, 1);
 	must(map.n_success == n ? 0 : vg_fail(-EPROTO, "%u of %u mapped",
 					      map.n_success, n), "map");
+	/*
+	 * The driver keeps the empty page tables for up to 100 ms, so the next call mostly uses
+	 * them again.
+	 */
 	must(vg_ioctl(&b->vg, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &unmap),
 	     "unmap");
 	return us;

@@ -23,9 +23,8 @@
 #define POLL_US		2000
 
 /*
- * Only the first WITH_SDMA processes have SDMA queues, two each (SDMA). More would not fit: the
- * device has 16 hardware queues for SDMA, and 9 VMIDs for processes with SDMA queues. All other
- * queues are compute queues.
+ * The first WITH_SDMA processes have two SDMA queues each. The device has only 16 hardware queues
+ * for SDMA, and 9 VMIDs for such processes.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
@@ -182,9 +181,8 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * Each process closes its write end of c->ready when the process is ready or ends. So if a
-	 * process ends too early, read() does not block forever, but returns 0 after the last
-	 * close.
+	 * Processes that are ready or have ended hold no write end of c->ready. So if a process
+	 * ends too early, read() finally returns 0.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :

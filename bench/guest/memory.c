@@ -166,10 +166,8 @@ static void evict_all(struct bench *b)
 }
 
 /*
- * Compare two ways to move the same data from VRAM to GTT and back:
- *
- * - copies by a user-mode queue, which uses one engine;
- * - eviction of the BOs by the driver. The creation of the next queue moves the BOs back.
+ * Compare two ways to move data from VRAM to GTT and back: copies by a user-mode queue, and
+ * eviction by the driver.
  */
 void bench_evict(struct bench *b)
 {
@@ -213,6 +211,7 @@ void bench_evict(struct bench *b)
 		if (s)
 			sample("evict", bytes, (double)(vg_now() - start) / 1e6,
 			       "ms");
+		/* The creation of a queue moves the evicted BOs back to VRAM. */
 		must(vg_queue_create(&b->vg, b->gpu, 64 * VG_KIB, &b->queue),
 		     "queue");
 		if (s)

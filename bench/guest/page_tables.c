@@ -90,8 +90,8 @@ static void measure(int mode, const char *writer)
 }
 
 /*
- * Page tables are written either by the CPU or by SDMA. Measure each writer in its own child
- * process, because set_writer() selects the writer only for address spaces that are created later.
+ * Measure page-table writes by the CPU and by SDMA. Each writer has its own child process,
+ * because set_writer() affects only later address spaces.
  */
 void bench_tables(void)
 {

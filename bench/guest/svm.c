@@ -17,8 +17,9 @@
 #define COPY_BYTES	(64 * VG_MIB)
 
 /*
- * RANGE is the number of pages of a range, STRIDE the number of pages from the start of a
- * range to the start of the next, and TRIES the number of operations of a measurement.
+ * RANGE: pages of a range.
+ * STRIDE: pages from the start of a range to the start of the next.
+ * TRIES: operations of a measurement.
  */
 enum { RANGE = 3, STRIDE = 4, MAX_RANGES = 1000000, TRIES = 500 };
 
@@ -99,8 +100,8 @@ static char *range_at(char *base, uint64_t i)
 }
 
 /*
- * While @n ranges exist, measure the look-up of a range, and the split of a range into three.
- * *@used counts the calls with the same @n, so that each of these calls splits different ranges.
+ * Measure the look-up of one of @n ranges, and the split of a range into three. *@used counts the
+ * earlier calls for @n.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)
@@ -124,6 +125,7 @@ static void measure_ranges(struct bench *b, char *base, uint64_t n,
 	 */
 	start = vg_now();
 	for (i = 0; i < TRIES / 2; i++) {
+		/* *used differs in each call for n, so each call splits other ranges. */
 		uint64_t at = n / (TRIES / 2) * i + *used;
 
 		must(vg_svm_set1(&b->vg, range_at(base, at) + VG_PAGE, VG_PAGE,
@@ -199,8 +201,8 @@ void bench_svm(struct bench *b)
 static double faults_at_once(struct bench *b, struct vg_queue *q, int n)
 {
 	/*
-	 * The memory stays in system memory, and each fault maps only 64 KiB (2^4 pages). So most
-	 * of the time goes into the handling of the faults, not into the allocation of pages.
+	 * Keep the pages in system memory, and map only 2^4 pages (64 KiB) a fault. So the
+	 * handling of faults takes most of the time.
 	 */
 	static const struct kfd_ioctl_svm_attribute stays[] = {
 		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },

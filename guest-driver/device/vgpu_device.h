@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * struct vgpu_device: the DRM device, and pointers to the state of the driver's parts.
- *
- * A folder calls only folders to its right: kfd, drm -> svm -> process -> vm -> mm -> hw. Calls to
- * the left go through handlers that the called folder has registered.
+ * struct vgpu_device, and the order of the folders: kfd, drm -> svm -> process -> vm -> mm -> hw.
+ * A folder calls folders to its left only through registered handlers.
  */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H
@@ -25,11 +23,8 @@ struct vgpu_vm_manager;
 /**
  * struct vgpu_device - one GPU
  *
- * Each pointer between @stats and @kfd points to the structure of one part of the driver. The part
- * allocates this structure with drmm_kzalloc() before it adds drmm actions that use the structure.
- * The release of the DRM device runs in reverse order, so it frees the structure after these
- * actions. @kfd is different: kfd/ allocates the structure with kzalloc(), and frees it when the
- * device is removed.
+ * Each part except kfd/ allocates its structure with drmm_kzalloc() before it adds drmm actions,
+ * because DRM releases in reverse order.
  */
 struct vgpu_device {
 	/** @drm: DRM device; struct vgpu_device is freed when @drm is released */
@@ -50,7 +45,10 @@ struct vgpu_device {
 	struct vgpu_reset *reset;
 	/** @pm: state of suspend and resume (vgpu_pm.c) */
 	struct vgpu_pm *pm;
-	/** @kfd: KFD's view of the device (process/), NULL until kfd_device_init() sets it */
+	/**
+	 * @kfd: KFD's view of the device (process/), allocated and freed by kfd/; NULL before
+	 * kfd_device_init(), and after the removal of the device
+	 */
 	struct kfd_node *kfd;
 };
 

@@ -127,9 +127,8 @@ void vgpu_bo_list_free_all(struct vgpu_file *vf)
 }
 
 /*
- * Store @list under the existing handle *@handle, in place of the old list. If *@handle is 0,
- * create a handle for @list, and set *@handle to this handle. Takes over the caller's reference on
- * @list, also on an error.
+ * Replace the list of *@handle by @list. If *@handle is 0, create a handle. Takes over the
+ * caller's reference on @list, even on an error.
  */
 static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
 			   u32 *handle)

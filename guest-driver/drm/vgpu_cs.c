@@ -87,11 +87,7 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 	return 0;
 }
 
-/*
- * If an earlier job of the file may be running, wait until the BOs are cleared and copied. All jobs
- * of the file use one address space. So after vgpu_vm_update_moved(), the earlier job could access
- * a BO too early. The new job itself waits for the KERNEL fences (cs_sync()).
- */
+/* If earlier jobs of the file may be running, wait until the BOs are cleared and copied. */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
 	struct drm_gem_object *gem;
@@ -129,10 +125,7 @@ static int cs_place_user_fence(struct vgpu_cs *cs)
 	return 0;
 }
 
-/*
- * Reserve all BOs and validate them; after an error none is reserved. The validation is inside the
- * drm_exec loop, since TTM uses the loop's ticket to reserve the BOs that it evicts.
- */
+/* Reserve all BOs and validate them. After an error, no BO is reserved. */
 static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
 {
 	struct drm_exec *exec = &cs->exec;
@@ -140,6 +133,7 @@ static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
 
 	drm_exec_init(exec, DRM_EXEC_INTERRUPTIBLE_WAIT |
 			    DRM_EXEC_IGNORE_DUPLICATES, 0);
+	/* Validate inside the loop: TTM uses the loop's ticket to reserve BOs that it evicts. */
 	drm_exec_until_all_locked(exec) {
 		ret = cs_lock_each(cs);
 		drm_exec_retry_on_contention(exec);
@@ -156,8 +150,9 @@ static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * Return true if the job must wait for @fence: always for a KERNEL fence; for a WRITE or READ fence
- * unless @explicit is true or a job of the same file added the fence.
+ * Return true if the job must wait for @fence:
+ * - KERNEL: always
+ * - WRITE, READ: unless @explicit is true, or the fence is from a job of the same file
  */
 static bool cs_must_wait(struct vgpu_cs *cs, struct dma_fence *fence,
 			 enum dma_resv_usage usage, bool explicit)
@@ -302,15 +297,22 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * cs_reserve() returns -ENOMEM if VRAM is full, or if TTM 6.12 got -EDEADLK and reports
-	 * -ENOMEM instead. Try again with GTT for BOs that do not fit, in case VRAM is full. After
-	 * -EDEADLK, a new try must start without reservations: the first try has dropped them.
+	 * cs_reserve() returns -ENOMEM if VRAM is full. TTM 6.12 also reports -ENOMEM when it got
+	 * -EDEADLK.
 	 */
 	ret = cs_reserve(cs, cs_place);
+	/*
+	 * Retry with GTT, in case VRAM is full. The retry is also right after -EDEADLK, because
+	 * the first try has dropped all reservations.
+	 */
 	if (ret == -ENOMEM)
 		ret = cs_reserve(cs, cs_place_no_evict);
 	if (ret)
 		return ret;
+	/*
+	 * All jobs of the file use one address space. So after vgpu_vm_update_moved(), earlier
+	 * jobs that still run can access the BOs, too.
+	 */
 	ret = cs_wait_content(cs);
 	if (!ret)
 		ret = vgpu_vm_update_moved(vm, &cs->exec.ticket,
@@ -319,8 +321,8 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 		ret = cs_sync(cs);
 	if (!ret) {
 		/*
-		 * Hold the locks from the checks to the end of cs_push(). Before the push, MMU
-		 * notifiers and moves do not wait for this job, and could take away its memory.
+		 * Hold both locks until cs_push() ends. Before the push, MMU notifiers and moves do
+		 * not wait for this job, and could take its memory away.
 		 */
 		mutex_lock(notifier_lock);
 		mutex_lock(&vm->push_lock);
@@ -366,8 +368,7 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 			return -ERESTARTSYS;
 		/*
 		 * This job's fence will replace the oldest fence in vgpu_ctx_ring.fences, so wait
-		 * for the job of the oldest fence. va_lock keeps other threads from submitting jobs
-		 * until this job is pushed.
+		 * for the oldest. va_lock keeps other threads from submitting meanwhile.
 		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)

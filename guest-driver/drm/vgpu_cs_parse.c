@@ -320,18 +320,17 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 
 /**
  * vgpu_cs_parse() - parse a submission
- * @cs: zero except for vf, file and ctx; to be freed by vgpu_cs_free() even after an error
+ * @cs: zero except for vf, file and ctx; needs vgpu_cs_free() even after an error
  * @in: arguments of the ioctl
  *
- * Context: may wait for user space, so no lock is held, and no section of drm_dev_enter() is open.
+ * Context: may wait for user space; no locks, no section of drm_dev_enter().
  *
  * Return:
- * * 0
- * * -EINVAL: invalid argument, including an unknown user-fence BO or syncobj to signal
- * * -ENOENT: unknown BO list, BO in a list, or syncobj to wait for; or the ring has no engine
+ * * 0, -EFAULT, -ENOMEM, -ERESTARTSYS
+ * * -EINVAL: invalid argument, user-fence BO, or syncobj to signal
+ * * -ENOENT: unknown BO list, BO in a list, or syncobj to wait for; or no engine
  * * -ETIME: a timeline point was not submitted within five seconds
- * * -EFAULT, -ENOMEM, -ERESTARTSYS
- * * the error of a ring's last job, if an IB or a dependency names this ring and the job failed
+ * * error of the last job of a ring that an IB or dependency names
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

@@ -130,15 +130,12 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
 }
 
 /**
- * vgpu_wait_unique() - remove duplicates from a list of fences, and keep the order
- * @fences: fences, referenced; the references on removed fences are dropped
+ * vgpu_wait_unique() - remove duplicate fences, and keep the order
+ * @fences: fences; references on removed fences are dropped
  * @index: receives the old index of each remaining fence
  * @n: length of @fences and @index
  *
- * WAIT_FENCES adds a callback for each element of the list. One interrupt runs all callbacks of a
- * fence, so duplicates would make this interrupt long.
- *
- * Return: the number of remaining fences.
+ * Return: the remaining number.
  */
 u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 {
@@ -164,8 +161,8 @@ u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
 
 /*
- * Look up the fences of @n jobs. Stop at the first job without a fence: that job is done, so
- * wait_any() need not wait. Return the number of fences found, or the error of a look-up.
+ * Look up the fences of @n jobs, up to the first job that is done. Return the number of fences, or
+ * an error.
  */
 static int wait_find_all(struct vgpu_file *vf,
 			 const struct drm_amdgpu_fence *users, u32 n,
@@ -176,6 +173,7 @@ static int wait_find_all(struct vgpu_file *vf,
 	for (found = 0; found < n; found++) {
 		struct dma_fence *fence = wait_find(vf, &users[found]);
 
+		/* A job without a fence is done, so wait_any() need not wait. */
 		if (!fence)
 			break;
 		if (IS_ERR(fence)) {
@@ -224,6 +222,10 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 		/* wait_find_all() stops at the first job that is done: users[found]. */
 		first = found;
 	} else {
+		/*
+		 * A wait adds a callback for each element, and one interrupt runs all callbacks
+		 * of a fence. So duplicates would make this interrupt long.
+		 */
 		found = vgpu_wait_unique(fences, index, n);
 		left = wait_first(fences, found, deadline, &first);
 		if (left > 0 && first < found) {

@@ -2,8 +2,7 @@
 /*
  * Implements amdgpu's CTX, SCHED and VM ioctls.
  *
- * A context has two rings. Such a ring is a scheduler entity, not the hardware ring of an engine.
- * Jobs of a ring run in order. The scheduler may assign another engine to a ring that has no job.
+ * A context has two rings: scheduler entities, not hardware rings. Jobs of a ring run in order.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -80,7 +79,7 @@ static void ctx_free(struct kref *ref)
 	}
 	vgpu_ctx_state_put(ctx->state);
 	/*
-	 * Free after an RCU grace period: drm_sched_entity_wakeup(), a fence callback, may read the
+	 * Callback drm_sched_entity_wakeup() may read the
 	 * entity, and drm_sched_entity_destroy() does not wait for the end of the callback. The
 	 * grace period does, because the callback runs with a spinlock held.
 	 */

@@ -175,8 +175,8 @@ static int vgpu_vm_info_show(struct seq_file *m, void *data)
 
 	kfd_print_vms(vdev, &p);
 	/*
-	 * While the mutex is held, the address space of a file in the list is not destroyed: DRM
-	 * removes a file from the list under the mutex, and only then calls vgpu_file_close().
+	 * filelist_mutex keeps the address spaces of listed files: DRM takes a file off the list
+	 * before it calls vgpu_file_close().
 	 */
 	mutex_lock(&vdev->drm.filelist_mutex);
 	list_for_each_entry(file, &vdev->drm.filelist, lhead) {

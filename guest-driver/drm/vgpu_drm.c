@@ -56,9 +56,8 @@ static bool vgpu_ioctl_waits(unsigned int nr)
 }
 
 /*
- * Call the driver's ioctls inside drm_dev_enter(), so that the device's removal
- * (drm_dev_unplug()) waits for them. The ioctls of vgpu_ioctl_waits() are an exception: they
- * call drm_dev_enter() themselves, only around accesses to the device.
+ * Call the driver's ioctls inside drm_dev_enter(), so that drm_dev_unplug() waits for them. The
+ * ioctls of vgpu_ioctl_waits() call drm_dev_enter() themselves.
  */
 static long vgpu_drm_ioctl(struct file *filp, unsigned int cmd,
 			   unsigned long arg)
@@ -92,9 +91,8 @@ static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 #endif
 
 /*
- * Free the contexts before drm_release() closes the file's handles, because the close of a handle
- * may wait for all jobs of the file. Freeing a context ends jobs that cannot start (see
- * vgpu_ctx_put()).
+ * Free the contexts before drm_release() closes handles, because such a close may wait for jobs.
+ * Freeing a context ends jobs that cannot start (vgpu_ctx_put()).
  */
 static int vgpu_drm_release(struct inode *inode, struct file *filp)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints fdinfo of a render node's file: size and placement of the client's memory
- * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's driver-specific keys. Pages that SVM has
- * migrated are not counted, since they belong to the memory of the process.
+ * Prints fdinfo of a render node's file (Documentation/gpu/drm-usage-stats.rst), with amdgpu's
+ * keys. Pages that SVM has migrated do not count, since they belong to the process.
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>

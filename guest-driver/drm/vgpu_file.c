@@ -122,9 +122,8 @@ int vgpu_file_vm(struct vgpu_file *vf)
 }
 
 /*
- * Implements kfd_render_ops.acquire for the KFD process with @pasid. From then on the file cannot
- * submit jobs, even after the process has ended. After the end of the process, another process may
- * acquire the file.
+ * Implements kfd_render_ops.acquire. From then on, the file never submits jobs. After the process
+ * with @pasid has ended, another process may acquire the file.
  */
 static int file_acquire(struct drm_file *file, u16 pasid)
 {
@@ -272,14 +271,13 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo_kfd() - look for a handle of a BO in a file that KFD has acquired
- * @vf: file
+ * vgpu_file_has_bo_kfd() - look for a handle of a BO
+ * @vf: file, acquired by a KFD process
  * @bo: BO
  *
- * Context: kfd_process.mutex of the process that acquired @vf is held, but no reservation.
+ * Context: kfd_process.mutex of this process is held; no reservation.
  *
- * Return: true if @vf has a handle of @bo. Then the caller is allowed to map @bo before it releases
- * the mutex. A close of the last handle waits for the mutex, and then removes the new mapping, too.
+ * Return: true if found. Then @bo may be mapped until the mutex is released.
  */
 bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -287,14 +285,13 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo() - look for a handle of a BO in a file
+ * vgpu_file_has_bo() - look for a handle of a BO
  * @vf: file with an address space
  * @bo: BO
  *
- * Context: va_lock of @vf->vm is held; no reservation is held.
+ * Context: va_lock of @vf->vm is held; no reservation.
  *
- * Return: true if @vf has a handle of @bo. Then the caller is allowed to map @bo before it releases
- * va_lock. A close of the last handle waits for va_lock, and then removes the new mapping, too.
+ * Return: true if found. Then @bo may be mapped until va_lock is released.
  */
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 {

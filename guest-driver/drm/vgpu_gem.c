@@ -30,8 +30,8 @@
 				 AMDGPU_GEM_CREATE_DISCARDABLE)
 
 /*
- * Create a BO. If user space requested only VRAM and VRAM has no room, try again with both domains,
- * VRAM and GTT. @root is the GEM object whose reservation the BO shares, or NULL.
+ * Create a BO. If only VRAM was requested and is full, allow GTT, too. The BO shares the
+ * reservation of @root, unless @root is NULL.
  */
 static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 			      const struct drm_amdgpu_gem_create_in *in,

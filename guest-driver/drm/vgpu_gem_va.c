@@ -152,9 +152,8 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 	if (ret)
 		return -ERESTARTSYS;
 	/*
-	 * A concurrent close of the last handle removes the handle, then takes va_lock, and removes
-	 * the BO's mappings. So either this test finds no handle, or the close removes the new
-	 * mapping after this function.
+	 * A concurrent close removes the BO's last handle, waits for va_lock, and then removes the
+	 * BO's mappings. So no mapping outlives the handle.
 	 */
 	if (bo && !vgpu_file_has_bo(vf, bo))
 		ret = -ENOENT;

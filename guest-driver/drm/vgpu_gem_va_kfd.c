@@ -28,10 +28,8 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
 	/*
-	 * A close of the BO's last handle removes the handle, then takes kfd_process.mutex, and
-	 * then removes the BO's mappings. The caller of this function holds kfd_process.mutex. So
-	 * if the handle still exists here, a close can only remove the mappings after this
-	 * function, and then also removes the new mapping.
+	 * A concurrent close removes the BO's last handle, waits for kfd_process.mutex (held here),
+	 * and then removes the BO's mappings. So no mapping outlives the handle.
 	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;
@@ -48,18 +46,16 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
  * @file: file
  * @pasid: PASID of the process
  * @bo: BO, or NULL
- * @args: arguments, checked by vgpu_gem_va_ioctl()
+ * @args: checked arguments
  * @pte_flags: VGPU_PTE_* of the mapping
  *
- * Context: no locks are held.
+ * Context: no locks.
  *
  * Return:
- * * 0
+ * * 0, -ERESTARTSYS, or an error of kfd_mem_gem_va_locked()
  * * -ESRCH: the process has ended
- * * -EADDRINUSE: an SVM range overlaps the addresses to map
+ * * -EADDRINUSE: an SVM range overlaps
  * * -ENOENT: @file has no handle of @bo
- * * -ERESTARTSYS
- * * an error of kfd_mem_gem_va_locked()
  */
 int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 		    const struct drm_amdgpu_gem_va *args, u64 pte_flags)

@@ -295,17 +295,15 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
 /**
  * vgpu_info_ioctl() - DRM_AMDGPU_INFO
  * @drm: DRM device
- * @data: struct drm_amdgpu_info
- * @file: file of the caller; the reply to GPUVM_FAULT is the last fault of the file's jobs
- *
- * Writes at most return_size bytes.
+ * @data: struct drm_amdgpu_info; the reply has at most return_size bytes
+ * @file: file of the caller; GPUVM_FAULT reports the last fault of the file's jobs
  *
  * Return:
  * * 0
- * * -EINVAL: wrong arguments, or the query is unknown or not supported
+ * * -EINVAL: wrong arguments, or an unknown or unsupported query
  * * -ENOENT: query of a sensor
  * * -ENODATA: query of UVD handles
- * * -EFAULT: bad user pointer, or a register that user space must not read
+ * * -EFAULT: bad user pointer, or forbidden register
  */
 int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates jobs of the render node, and submits them to the ring of an engine.
+ * Creates and submits jobs of the render node.
  *
- * job_prepare() and job_run() must neither allocate memory nor take a reservation. Either could
- * wait for the job's fence, which signals only after both functions have run.
+ * job_prepare() and job_run() must not allocate memory or take a reservation: either may wait for
+ * the job's fence.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -65,12 +65,8 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID away from an address space. Reserved VMIDs (vgpu_vm.vmid_reserved) are taken
- * only if all VMIDs are reserved. The caller holds vmid_lock. Returns:
- *
- * - NULL if a VMID has been taken
- * - NULL if no address space has a VMID, so that no VMID can be taken
- * - a fence to wait for if the VMIDs are busy
+ * Take an idle VMID from an address space. Returns a fence to wait for if all VMIDs are busy,
+ * else NULL. The caller holds vmid_lock.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -78,6 +74,7 @@ static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 	struct dma_fence *wait = NULL;
 	unsigned int i, pass;
 
+	/* Pass 1 takes reserved VMIDs (vgpu_vm.vmid_reserved). It runs only if all are reserved. */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < VGPU_NUM_GFX_VMIDS; i++) {
 			struct vgpu_vmid_slot *slot;
@@ -193,8 +190,7 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 
 /*
  * Called before the hardware fence of a job signals with @error. @arg is the state of the job's
- * context. A struct dma_fence_cb in the job cannot replace this function: drm_sched may free the
- * job while callbacks of the fence still run.
+ * context.
  */
 static void job_failed(void *arg, int error)
 {
@@ -218,9 +214,8 @@ static int job_check(struct vgpu_job *job)
 }
 
 /*
- * Write the job into the ring. The section of drm_dev_enter() keeps the device's removal from
- * freeing the ring. Nothing else makes the removal wait for the scheduler's worker, which calls
- * job_submit().
+ * Write the job into the ring. Only drm_dev_enter() keeps the device's removal from freeing the
+ * ring: the removal does not wait for the scheduler's worker.
  */
 static struct dma_fence *job_submit(struct vgpu_job *job)
 {
@@ -240,15 +235,15 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 }
 
 /*
- * Wait for earlier jobs of the address space on this engine. Without this wait, the finished fence
- * of @job would signal too early: drm_sched signals the fence at once when job_run() returns an
- * error. A thread that waits for the fence might then free memory that earlier jobs still use.
+ * Wait for earlier jobs of the address space on this engine. A thread that waits for @job's
+ * finished fence may free memory that these jobs use.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
 	struct vgpu_sched *sched = job->vdev->sched;
 	struct dma_fence *last = NULL;
 
+	/* When job_run() returns an error, drm_sched signals @job's finished fence at once. */
 	mutex_lock(&sched->vmid_lock);
 	if (job->vm->vmid) {
 		struct vgpu_vmid_slot *slot = &sched->vmid[job->vm->vmid - 1];
@@ -327,10 +322,10 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	job->vm = vm;
 	job->state = state;
 	kref_get(&state->ref);
+	/* No dma_fence_cb in the job: drm_sched may free the job while such callbacks run. */
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Use the context's epoch, not the epoch of @vm. After VRAM was lost, a submission in a
-	 * newer context may write the page tables of the address space again. This submission may
+	 * A newer context may
 	 * update the epoch of @vm (vgpu_vm_restore_tables()). With the updated epoch this job would
 	 * run although VRAM has lost the content that the job needs.
 	 */

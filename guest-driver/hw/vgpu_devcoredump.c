@@ -187,9 +187,8 @@ static void dump_gart(struct vgpu_device *vdev, u64 va)
 }
 
 /*
- * In each level of the page tables, dump the entry for @va and the neighbouring entries. Page
- * tables may be changed or freed meanwhile. Then the entries are wrong, but the reads stay within
- * VRAM.
+ * In each level of the page tables, dump the entry for @va and its neighbours. Concurrent changes
+ * cause wrong entries at most, no read outside VRAM.
  */
 static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 {
@@ -294,9 +293,8 @@ static void dump_work(struct work_struct *work)
 	if (copy) {
 		memcpy(copy, d->text, d->len);
 		/*
-		 * dev_coredumpv() takes over the copy. If an earlier dump of the device still
-		 * exists, dev_coredumpv() frees the copy immediately. A dump exists until user
-		 * space writes to the dump's `data` file, at most 5 minutes.
+		 * dev_coredumpv() takes over the copy, and frees it at once if an earlier dump
+		 * exists. A dump exists until user space deletes it, at most 5 minutes.
 		 */
 		dev_coredumpv(d->dev, copy, d->len, GFP_KERNEL);
 	}

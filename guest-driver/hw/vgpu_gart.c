@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GART: the flat page table of VMID 0, in the reserved part of VRAM. Unbound entries are invalid.
+ * GART: the flat page table of VMID 0, in reserved VRAM.
  *
- * No lock protects the table. Each entry has one owner, and only the owner changes the entry. The
- * GTT manager owns the entries that it has allocated to BOs. hw/ owns all other entries.
+ * No lock protects the table. The GTT manager writes the entries of BOs, and hw/ all others.
  */
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -318,24 +317,22 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum number of contiguous pages for which a PTEPDE packet is emitted. Fewer pages are appended
- * to a WRITE packet, with 2 dwords for each page. A PTEPDE packet takes SDMA_PTEPDE_DWORDS. The
- * next pages may need a new WRITE packet, with a header of SDMA_WRITE_LINEAR_DWORDS. For
- * GART_RUN_MIN pages, PTEPDE packet and header together are as long as 2 dwords for each page.
+ * Minimum contiguous pages for a PTEPDE packet. The packet plus a new WRITE header is then not
+ * longer than WRITE data: 2 dwords a page.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 
 /**
- * vgpu_gart_emit_bind() - emit packets that point entries of a window at system memory
+ * vgpu_gart_emit_bind() - emit packets that point window entries at system memory
  * @vdev: device
  * @dw: buffer for the packets
  * @room: dwords free at @dw; 4 + 2 * @npages are enough
  * @page: first entry
  * @npages: number of entries
- * @addrs: bus address of each page, page aligned
- * @bound: receives the number of entries that fitted into @room
+ * @addrs: page-aligned bus addresses
+ * @bound: receives the number of entries that fitted
  *
- * The caller next emits vgpu_gart_emit_flush_tlb().
+ * Next, emit vgpu_gart_emit_flush_tlb().
  *
  * Return: number of dwords written.
  */
@@ -390,8 +387,8 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
 
 /*
- * Poll interval in GPU clocks: 50 us. A shorter interval would mostly add useless polls, because
- * the hub acknowledges only after each engine has finished its current chunk of up to 2 MiB.
+ * Poll interval in GPU clocks: 50 us. The hub acknowledges only after each engine has finished its
+ * current chunk of up to 2 MiB.
  */
 #define GART_POLL_CLOCKS	5000u
 

@@ -19,12 +19,11 @@ struct vgpu_device;
 #define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 
 /*
- * Transfer windows at the start of the GART. Window n belongs to SDMA engine n. Only the first
- * VGPU_NUM_SDMA engines have a window, because only they have a ring of the kernel. Through a
- * window, jobs access memory that has no address in the GART. The jobs that use a window write its
- * entries.
+ * Transfer windows at the start of the GART. Jobs of SDMA engine n write the entries of window n,
+ * to access memory without a GART address.
  */
 #define VGPU_GTT_WINDOW_PAGES	4096u		/* pages of a window: 16 MiB */
+/* Only these engines have a ring of the kernel. */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
 
 /* Dwords that vgpu_gart_emit_flush_tlb() writes. */

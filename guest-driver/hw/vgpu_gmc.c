@@ -28,9 +28,8 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
 /*
- * Value of the field PAGE_TABLE_DEPTH: the number of directory levels below the root, PDB2. These
- * levels are PDB1 and PDB0. The last level, PTB, does not count: a walk goes from PDB0 to a PTB
- * only if the entry of PDB0 has the flag translate-further.
+ * PAGE_TABLE_DEPTH: the number of levels below the root PDB2, that is PDB1 and PDB0. PTB does not
+ * count: only translate-further entries lead to PTB.
  */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9
@@ -129,15 +128,14 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 		  VM_CONTEXT_CNTL__ALL_DEFAULTS);
 
 	/*
-	 * root_pde[] is 0, an invalid root, for each VMID that no process uses.
-	 *
-	 * Only KFD's queues retry faults. Jobs of the render node run in the kernel's ring,
-	 * and a retry would block this ring.
+	 * Only KFD's queues retry faults. A retry by a job of the render node would block the
+	 * kernel's ring.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
 		u32 retry = vmid < VGPU_FIRST_KFD_VMID ? 0 :
 			VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID;
 
+		/* root_pde[] is 0, an invalid root, for each VMID that no process uses. */
 		hub_set_root(vdev, hub, vmid, to_hw_state(vdev)->root_pde[vmid]);
 		hub_set_range(vdev, hub, vmid, 0, LAST_PAGE);
 		vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(vmid),

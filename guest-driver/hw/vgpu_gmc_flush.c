@@ -14,13 +14,10 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-/*
- * The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. Nor is
- * VGPU_INV_ENGINE_GATE among them: its range register holds no range of pages, but a value that
- * jobs poll (VGPU_GATE_REG). So an invalidation by this engine would not cover all pages.
- */
+/* The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
+/* The range register of this engine holds the gate (VGPU_GATE_REG), not a range of pages. */
 static_assert(!(VGPU_INV_ENGINES & BIT(VGPU_INV_ENGINE_GATE)));
 static_assert(VGPU_INV_ENGINES < BIT(VGPU_NUM_INV_ENGINES));
 
@@ -154,8 +151,8 @@ void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 
 /*
- * Request one reset of the device for all flushes that failed, and wait for this reset. @epoch is
- * the value of inv_epoch before the invalidation. Returns 0, or -ETIMEDOUT if no recovery will run.
+ * Request one device reset for all failed flushes, and wait for it. @epoch is inv_epoch before the
+ * invalidation. Returns 0, or -ETIMEDOUT (no reset comes).
  */
 static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 {
@@ -208,15 +205,14 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * @vdev: device
  * @vmid_mask: bitmap of the VMIDs
  *
- * If the invalidation times out, the call waits for a reset of the device.
+ * After a timeout, waits for a reset of the device.
  *
  * Context: sleeps; takes io_lock. Allowed in MMU notifiers and reclaim, not in the recovery's
- * worker, not with a lock that a reset takes (see inv_await_reset()).
+ * worker or with a lock that a reset takes (inv_await_reset()).
  *
  * Return:
- * * 0: no access uses an old translation any more
- * * -ETIMEDOUT: the device was given up before the call, or the invalidation timed out and the
- *   driver accepts no recovery (before vgpu_reset_start(), after vgpu_reset_stop())
+ * * 0: old translations are not used any more
+ * * -ETIMEDOUT: the device was given up, or no recovery is accepted
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

@@ -45,8 +45,7 @@
 
 /*
  * Bytes at the end of VRAM that hw/ uses: the GART's table, the default page of the system
- * aperture, and the words at VGPU_VRAM_MAGIC_AT(). A multiple of 2 MiB, because the rest of VRAM,
- * for mm/, must be one too.
+ * aperture, and the words at VGPU_VRAM_MAGIC_AT().
  */
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
@@ -58,6 +57,7 @@
 
 static_assert(VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE +
 	      VGPU_VRAM_MAGIC_WORDS * sizeof(u64) <= VGPU_VRAM_RESERVED);
+/* mm/ manages the rest of VRAM, which must be a multiple of 2 MiB. */
 static_assert(VGPU_VRAM_RESERVED && !(VGPU_VRAM_RESERVED % SZ_2M));
 static_assert(VGPU_VRAM_RESERVED < VGPU_VRAM_MIN);
 /* The GART has pages besides the windows, for the kernel's rings and for mm/. */
@@ -84,11 +84,11 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 #define VGPU_INV_ENGINE_SDMA(n)	(4 + (n))
 
 /*
- * Invalidation engine 16 of the MM hub is never requested: its range register serves as a
- * scratch register, the gate (vgpu_sdma_fault.c). At the end of each job of the kernel, the SDMA
- * engine waits until the register is 0.
+ * Invalidation engine of the MM hub that is never requested. Its range register serves as the gate
+ * (vgpu_sdma_fault.c).
  */
 #define VGPU_INV_ENGINE_GATE	16
+/* The gate: at the end of each kernel job, the SDMA engine waits until this register is 0. */
 #define VGPU_GATE_REG \
 	(HUB(VGPU_HUB_MM) + \
 	 VM_INVALIDATE_ENG_ADDR_RANGE_LO32(VGPU_INV_ENGINE_GATE))
@@ -135,11 +135,11 @@ struct vgpu_ih {
 /**
  * struct vgpu_gart - the flat page table of VMID 0
  *
- * The table has three parts, in this order:
+ * Parts of the table, in this order:
  *
- * 1. The entries of the transfer windows. Jobs write these entries.
- * 2. The entries that mm/ uses for BOs.
- * 3. The entries that map memory of hw/, for instance the kernel's rings.
+ * 1. transfer windows: entries that jobs write
+ * 2. entries for BOs of mm/
+ * 3. entries for memory of hw/
  */
 struct vgpu_gart {
 	/** @start: MC address of the GART's first page */
@@ -158,10 +158,8 @@ struct vgpu_gart {
 	/** @table: CPU mapping of the table */
 	__le64 __iomem *table;
 	/**
-	 * @shadow: Intended content of the table, in system memory. Entries of the transfer windows
-	 * are normally missing, because engines write these entries only to the table. If engines
-	 * fail and the CPU executes a job, the CPU stores the job's window entries here, too. The
-	 * CPU then uses these entries to translate the job's addresses (vgpu_gart_note()).
+	 * @shadow: intended content of the table, in system memory. Entries of the transfer windows
+	 * are stored only while the CPU executes jobs (vgpu_gart_note())
 	 */
 	u64 *shadow;
 };

@@ -39,16 +39,15 @@ void vgpu_io_init(struct vgpu_hw_state *hw)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
 
 /*
- * Accesses that cannot sleep or must be fast do not call vgpu_io_begin(). Why a reset does not
- * break them:
+ * Accesses that do not call vgpu_io_begin(), and why a reset does not break them:
  *
- * - interrupt handler: does not run during a reset (vgpu_ih_hold())
- * - doorbell of a kernel ring: vgpu_sdma_ring_unpark() writes the doorbell again
+ * - interrupt handler: vgpu_ih_hold() stops the handler
+ * - doorbell of a kernel ring: vgpu_sdma_ring_unpark() repeats the write
  * - load or unload of a user queue: writes no register during a reset (vgpu_cp.off,
  *   vgpu_sdma_ring.rlc_off)
- * - entry of the GART: vgpu_gart_rewrite() writes the entry again
- * - acknowledge of a CAM slot: not needed, because a reset frees all slots
- * - HDP flush: not needed, because a reset starts with one
+ * - entry of the GART: vgpu_gart_rewrite() repeats the write
+ * - acknowledge of a CAM slot: a reset frees all slots
+ * - HDP flush: a reset starts with one
  */
 
 /**

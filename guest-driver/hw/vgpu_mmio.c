@@ -70,9 +70,8 @@ bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 	might_sleep();
 	for (;;) {
 		/*
-		 * Take the time before the read, so that the last read is after the time
-		 * limit. If the time were taken after the read, a task that was preempted
-		 * between the two could time out without another read.
+		 * Take the time before the read, so that the last read is after the time limit,
+		 * even if the task is preempted in between.
 		 */
 		us = ktime_us_delta(ktime_get(), start);
 		if ((vgpu_rreg(vdev, reg) & mask) == want)

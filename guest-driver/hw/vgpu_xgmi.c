@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * XGMI: the VRAM of all devices of a hive forms one address range, in which each device (node) has
- * a segment. VRAM addresses in the aperture of VMID 0 and in page-table entries are addresses in
- * this range. Specification: docs/hardware.md "Hives".
+ * XGMI: the VRAM of all devices (nodes) of a hive forms one address range, with a segment for each
+ * node. Specification: docs/hardware.md "Hives".
  */
 #include <linux/bits.h>
 #include <kunit/static_stub.h>
@@ -54,6 +53,8 @@ int vgpu_xgmi_init(struct vgpu_device *vdev)
 /**
  * vgpu_xgmi_base() - get the offset of the device's VRAM in its hive's VRAM
  * @vdev: device
+ *
+ * Addresses of VRAM in page-table entries and in the aperture of VMID 0 include this offset.
  *
  * Return: bytes from the first byte of node 0; 0 if the device is in no hive.
  */

@@ -9,13 +9,15 @@ struct vgpu_device;
 
 /**
  * struct vgpu_xgmi - place of a device in its hive; constant after vgpu_xgmi_init()
- * @hive: number of the hive. If the device is in no hive, all members are 0
- * @segment: bytes per node in the hive's address range
- * @node: number of this device in the hive
+ *
+ * If the device is in no hive, all members are 0.
  */
 struct vgpu_xgmi {
+	/** @hive: number of the hive */
 	u64 hive;
+	/** @segment: bytes per node in the hive's address range */
 	u64 segment;
+	/** @node: number of this device in the hive */
 	unsigned int node;
 };
 

@@ -81,8 +81,8 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	if (bo->import)
 		return vgpu_import_mmap(bo, vma);
 	/*
-	 * If the CPU does not access a BO, ROCm's thunk calls mmap() with MAP_PRIVATE and PROT_NONE
-	 * for the BO. Clear VM_MAYWRITE, so that the mapping can never be written and needs no COW.
+	 * ROCm's thunk maps BOs without CPU access by MAP_PRIVATE and PROT_NONE. Clear VM_MAYWRITE,
+	 * so that such a mapping never needs COW.
 	 */
 	if (is_cow_mapping(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
 		vm_flags_clear(vma, VM_MAYWRITE);
@@ -245,13 +245,12 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
  * @p: parameters
  * @out: receives the BO, with one reference
  *
- * May evict other BOs. Memory of ttm_bo_type_device, and VRAM with VRAM_CLEARED, reads as zero
- * after the BO's fences of usage KERNEL have signalled.
+ * May evict other BOs. If vgpu_bo_wants_zeros(), VRAM reads as zero once the fences of usage KERNEL
+ * have signalled.
  *
- * Context: may sleep; no reservation is held, except that of @p->import.
+ * Context: sleeps; no reservation is held, except that of @p->import.
  *
- * Return: 0; -EINVAL for an invalid size, alignment or domain; -ENOMEM; -ERESTARTSYS, except for
- * ttm_bo_type_kernel.
+ * Return: 0; -EINVAL for invalid parameters; -ENOMEM; -ERESTARTSYS, except for ttm_bo_type_kernel.
  */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		   struct vgpu_bo **out)
@@ -381,16 +380,14 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 /* Time after which a kernel allocation of VRAM no longer waits for free VRAM, in jiffies. */
 #define BO_KERNEL_KEPT	(3 * HZ)
 /*
- * Maximum number of pauses of one jiffy in such an allocation. A pause may wait until other threads
- * drop the reservations of BOs. These threads may wait for a lock that the caller holds, so this
- * maximum is lower than BO_KERNEL_KEPT.
+ * Maximum number of one-jiffy pauses of such an allocation. More pauses do not help if a
+ * reservation's holder waits for the caller's lock.
  */
 #define BO_KERNEL_HELD	(HZ / 4)
 
 /*
- * As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. Of all signals,
- * only a fatal one ends the wait, with -ENOMEM: callers that create page tables cannot return
- * -ERESTARTSYS.
+ * As vgpu_bo_create_reserved(), but waits for free VRAM. A fatal signal ends the wait with -ENOMEM,
+ * since callers that create page tables cannot return -ERESTARTSYS.
  */
 static int bo_create_patiently(struct vgpu_device *vdev,
 			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
@@ -418,11 +415,10 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @domain: AMDGPU_GEM_DOMAIN_VRAM (contiguous and zero) or _GTT (not cleared)
  * @out: receives the BO
  * @mc_addr: receives the address for VMID 0, if not NULL
- * @cpu: receives the address for the CPU (I/O memory if in VRAM), if not NULL
+ * @cpu: receives the CPU address (I/O memory if in VRAM), if not NULL
  *
- * Context: sleeps. If VRAM is full, waits for free VRAM, but begins no new wait after 3 s. Reserves
- * other BOs only by trylock. So the caller may hold locks that other threads take while these
- * threads hold reservations.
+ * Context: sleeps; begins no wait for VRAM after 3 s. Reserves other BOs by trylock only, so the
+ * caller may hold locks that are taken under reservations.
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */

@@ -53,9 +53,8 @@ struct vgpu_bo_owner_ops {
 	 */
 	unsigned long (*evict_in)(struct vgpu_bo *bo);
 	/**
-	 * @vacate: move the content out of VRAM; if NULL, mm/ does so. Return false if the VRAM
-	 * cannot be freed now. Called with the reservation held. May sleep and allocate, but not
-	 * wait for page locks or take locks that are taken before reservations
+	 * @vacate: move the content out of VRAM, or return false. The reservation is held; may
+	 * allocate, but not wait for page locks or locks that precede reservations
 	 */
 	bool (*vacate)(struct vgpu_bo *bo);
 	/**

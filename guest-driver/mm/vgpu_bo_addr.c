@@ -19,12 +19,12 @@
 
 /**
  * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: pinned BO, reservation held. The caller keeps the BO pinned until vgpu_bo_kunmap()
+ * @bo: BO, reservation held, pinned until vgpu_bo_kunmap()
  *
- * Waits for moves. Calls nest and return the same address, valid until the last vgpu_bo_kunmap().
+ * Waits for moves. Calls nest, and all of them return the same address.
  *
- * Return: the address, in I/O memory if the BO is in a BAR; ERR_PTR(-EINVAL) if the BO has no
- * memory, or VRAM that is not contiguous; ERR_PTR(-ENOMEM).
+ * Return: the address, in I/O memory if the BO is in a BAR; ERR_PTR(-EINVAL) without memory or
+ * contiguous VRAM; ERR_PTR(-ENOMEM).
  */
 void *vgpu_bo_kmap(struct vgpu_bo *bo)
 {
@@ -296,8 +296,8 @@ static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Wait until the BO's moves are done. The caller holds the reservation. Only a fatal signal ends
- * the wait, because ptrace and /proc/PID/mem report an interrupted access as -EIO.
+ * Wait until the BO's moves are done. The reservation is held. Only a fatal signal ends the wait:
+ * ptrace reports an interrupted access as -EIO.
  */
 static int bo_await_moves(struct ttm_buffer_object *tbo)
 {
@@ -334,9 +334,8 @@ static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Handles accesses by ptrace and /proc/PID/mem. ttm_bo_vm_access() is not used, because it
- * does not wait for moves: it would read system memory that the copy of a move has not filled
- * yet.
+ * Handles accesses by ptrace and /proc/PID/mem. ttm_bo_vm_access() would not wait for moves, and
+ * could read pages that are not filled yet.
  */
 static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 			     void *buf, int len, int write)

@@ -28,9 +28,8 @@
 #endif
 
 /*
- * Disable fault injection for this thread while blocks are split. If the small allocation of a
- * split fails, this kernel's buddy allocator corrupts the tree of free blocks. The caller holds the
- * allocator's mutex. Returns the state for vgpu_buddy_failure_again().
+ * Disable fault injection for this thread: a failed split would corrupt this kernel's buddy
+ * allocator. The allocator's mutex is held. Returns the state for vgpu_buddy_failure_again().
  */
 static inline unsigned int vgpu_buddy_no_failure(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies and clears memory by the kernel's SDMA rings. An operation consists of one or more jobs.
- * All jobs of an operation run in order on one engine, so the fence of the last job stands for the
- * whole operation.
+ * Copies and clears memory by SDMA. An operation consists of jobs that run in order on one engine,
+ * so the last job's fence covers the operation.
  */
 #include <linux/dma-fence.h>
 
@@ -53,16 +52,17 @@ static void job_flush(struct vgpu_copy_job *job, unsigned int engine)
 	job->flushes++;
 }
 
-/*
- * Push @job, or free it on failure. The first job of an operation (*@fence is NULL) depends
- * on all users of @used or, if @used is NULL, on the fences of @resv up to @usage.
- */
+/* Push @job, or free @job on failure. *@fence is NULL if @job is the first job of an operation. */
 static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 		      enum dma_resv_usage usage, struct vgpu_bo *used,
 		      struct dma_fence **fence)
 {
 	int ret = 0;
 
+	/*
+	 * The first job waits for all users of @used or, if @used is NULL, for the fences of @resv
+	 * up to @usage.
+	 */
 	if (used && !*fence)
 		ret = vgpu_copy_job_after_users(job, used);
 	else if (!*fence)
@@ -191,8 +191,8 @@ static unsigned int op_count(const struct copy_op *op, u64 *bytes)
 }
 
 /*
- * Emit GART entries of the transfer window for the next @bytes of @side. Returns how many of these
- * bytes the window covers: @bytes, or less if the entries do not fit into the job.
+ * Emit GART entries of the transfer window for the next @bytes of @side. Returns the number of
+ * bytes that fit into the job.
  */
 static u64 op_bind(struct copy_op *op, struct copy_side *side,
 		   struct vgpu_copy_job *job, u64 bytes)
@@ -248,8 +248,8 @@ static int op_chunk(struct copy_op *op)
 		left -= bytes;
 	}
 	/*
-	 * The fences of usage KERNEL in @op->resv are those of earlier moves and clears of the BO.
-	 * If another BO is still leaving the new memory, TTM has added the fence of that move.
+	 * Usage KERNEL covers earlier moves and clears of the BO, and moves of other BOs out of the
+	 * new memory (added by TTM).
 	 */
 	return job_submit(job, op->resv, DMA_RESV_USAGE_KERNEL, op->used,
 			  &op->fence);
@@ -267,8 +267,8 @@ static int op_chunk(struct copy_op *op)
  *
  * Context: takes copy_lock; allocates; on failure, waits for pushed jobs.
  *
- * Return: the fence of the last job, or ERR_PTR(): -ENODEV if the hardware is being removed;
- * -EINVAL for unsuitable resources; -ENOMEM.
+ * Return: the last job's fence or ERR_PTR(): -ENODEV during removal of the hardware; -EINVAL for
+ * unsuitable resources; -ENOMEM.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
@@ -303,9 +303,8 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	if (ttm && dst->mem_type == TTM_PL_TT)
 		op.pages = ttm->pages;
 	/*
-	 * All moves out of VRAM share one queue, so that their fences signal in order. TTM keeps
-	 * only the fence of the last of these moves. When this fence signals, TTM treats the
-	 * earlier moves as done.
+	 * All moves out of VRAM share one queue, because TTM takes the fence of the last move for
+	 * the end of all moves.
 	 */
 	if (src->mem_type == TTM_PL_VRAM) {
 		op.queue = VGPU_COPY_OUT;
@@ -324,7 +323,7 @@ static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 
 /*
  * Returns the number of fill packets in the next job of a clear. *@bytes receives the length of the
- * part of @cur that the job handles, including memory without a fill (see fill_needed()).
+ * job's part of @cur, filled or not.
  */
 static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 				u64 *bytes)
@@ -342,7 +341,7 @@ static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 
 /*
  * Fill the next part of @cur with zeros by one job, and advance @cur. If @skip is true, leave out
- * memory that is known to be clear. If the whole part is left out, push no job.
+ * memory that is known to be clear.
  */
 static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		       enum dma_resv_usage usage, struct vgpu_res_cursor *cur,
@@ -377,12 +376,11 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
  * @vdev: device
  * @resv: reservation of the resource's BO, held
  * @res: resource in VRAM
- * @fresh: true if @res was just allocated, false if @res is wiped before it is freed
+ * @fresh: true if @res was just allocated, false if @res is wiped before a free
  *
  * Context: takes copy_lock; allocates; on failure, waits for pushed jobs.
  *
- * Return: the fence, already signalled if nothing had to be cleared; or an ERR_PTR as
- * vgpu_mm_copy_res().
+ * Return: the fence, already signalled if @res was clear; or an ERR_PTR() as vgpu_mm_copy_res().
  */
 struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 				    struct dma_resv *resv,
@@ -399,9 +397,8 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 		return ERR_PTR(-EINVAL);
 	vgpu_res_first(res, 0, res->size, &cur);
 	/*
-	 * If @fresh is true, the fills wait only for moves and clears (usage KERNEL), because no
-	 * other job uses @res yet. If @fresh is false, other jobs may still write to @res, so the
-	 * fills wait for all fences in @resv (usage BOOKKEEP).
+	 * If @fresh is true, wait only for moves and clears (usage KERNEL). Otherwise wait for all
+	 * fences, because jobs may still write to @res.
 	 */
 	while (!ret && cur.remaining)
 		ret = clear_chunk(vdev, resv, usage, &cur, skip, &fence);
@@ -410,10 +407,8 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
 /*
- * A pair is a page in VRAM and a page in system memory (@sys). Returns true if the pair is to be
- * copied, or false if @sys is:
- * - 0: the pair has no system page; a copy to VRAM clears the VRAM page
- * - DMA_MAPPING_ERROR: the pair is left out
+ * A pair is a VRAM page and a system page (@sys). Returns true unless @sys is 0 (no system page) or
+ * DMA_MAPPING_ERROR (skip the pair).
  */
 static bool pair_copies(dma_addr_t sys)
 {
@@ -421,9 +416,8 @@ static bool pair_copies(dma_addr_t sys)
 }
 
 /*
- * Returns the number of pairs in the run that starts at pair @i. The pairs of a run are adjacent in
- * VRAM, and pair_copies() is the same for all of them. A pair that is left out (DMA_MAPPING_ERROR)
- * ends the run.
+ * Returns the length of the run that starts at pair @i. The run's pairs are adjacent in VRAM and
+ * have the same pair_copies().
  */
 static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 			      unsigned long i, unsigned long npages)
@@ -439,8 +433,7 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 }
 
 /*
- * Emit the copies of @npages pairs (see pair_copies()). If @to_vram is true, also clear the VRAM
- * pages that have no system page. pairs_bind() has mapped the system pages of the copied pairs
+ * Emit the copies of @npages pairs. pairs_bind() has mapped the system pages of the copied pairs
  * from MC address @gart on, without gaps.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
@@ -458,6 +451,7 @@ static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 			continue;
 		n = pair_run(sys, vram, i, npages);
 		bytes = n * PAGE_SIZE;
+		/* A copy to VRAM clears a VRAM page that has no system page. */
 		if (pair_copies(sys[i])) {
 			job_copy(job, to_vram ? gart : mc, to_vram ? mc : gart,
 				 bytes);
@@ -523,17 +517,17 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
  * @to_vram: true to copy to VRAM, false to copy to system memory
- * @sys: DMA address of each system page. If sys[i] is 0, there is no system page: a copy to VRAM
- *   clears the page at vram[i]. If sys[i] is DMA_MAPPING_ERROR, page i is skipped
- * @vram: offset in VRAM of each VRAM page, in bytes; in any order
- * @npages: length of @sys and of @vram
+ * @sys: DMA address of each system page. 0: a copy to VRAM clears the VRAM page.
+ *       DMA_MAPPING_ERROR: the page is skipped
+ * @vram: VRAM offset of each page, in bytes; in any order
+ * @npages: number of pages
  *
  * Does not wait for earlier work. No other work may access the pages until the fence signals.
  *
  * Context: sleeps and allocates; takes copy_lock, and no lock of vm/, svm/ or kfd/.
  *
- * Return: the fence of the last job, or ERR_PTR(): -ECANCELED if the source in VRAM was lost;
- * -ENOMEM; an error of vgpu_copy_job_submit().
+ * Return: the last job's fence or ERR_PTR(): -ECANCELED if the source in VRAM was lost; -ENOMEM; an
+ * error of vgpu_copy_job_submit().
  */
 struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,

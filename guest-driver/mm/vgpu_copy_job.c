@@ -25,9 +25,8 @@ static bool copy_is_void(const struct vgpu_copy_job *job)
 }
 
 /*
- * Clear the destination of a failed job. No engine writes to the destination any more. Readers
- * (CPU, importers, later jobs) do not check the error of the job's fence, and would otherwise read
- * old content of the pages.
+ * Clear the destination of a failed job. Readers ignore the job's error, and must not see old
+ * content. No engine writes to the destination any more.
  */
 static void copy_clear_dst(void *arg, int error)
 {
@@ -44,8 +43,8 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit the job to the ring, or a NOP if the job is void (see copy_is_void()). If the job is void
- * after the submission, wait for the engine, then return ERR_PTR(-ECANCELED).
+ * Submit @job, or a NOP if @job is void (see copy_is_void()). If @job is void afterwards, wait for
+ * the engine, and return ERR_PTR(-ECANCELED).
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -60,10 +59,8 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 	if (!copy_is_void(job))
 		return fence;
 	/*
-	 * VRAM was lost before or during the submission. Wait for @fence: then the earlier jobs in
-	 * the ring have ended, too. Without this wait, the scheduler would signal the job's own
-	 * fence at once, because of the error. Waiters may take that signal for the end of all jobs
-	 * of an operation.
+	 * VRAM was lost. The returned error signals the job's fence, which also stands for earlier
+	 * jobs of the operation. So wait until these have ended.
 	 */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);
@@ -73,10 +70,10 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 }
 
 /*
- * Run a job. If the job fails, its fence signals with one of these errors:
+ * Run a job. Errors of the job's fence:
  * -ECANCELED: VRAM was lost
- * -ETIME: the engine failed in the job, and the CPU could not execute the job
- * -ENODEV: the engine was given up, and the CPU could not execute the job
+ * -ETIME: the engine failed; the CPU could not run the job
+ * -ENODEV: likewise, with the engine given up
  */
 static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 {
@@ -398,9 +395,8 @@ int vgpu_copy_start(struct vgpu_device *vdev)
 
 	vdev->mman->ready = true;
 	/*
-	 * Push a NOP to each copy queue, because drm_sched counts an entity as load of a scheduler
-	 * only after the entity's first job. drm_sched gives new entities of the render node to the
-	 * scheduler with the lowest load.
+	 * Push a NOP to each queue, so that drm_sched counts the queue as load in the choice of a
+	 * scheduler for the render node.
 	 */
 	for (i = 0; !ret && i < VGPU_NUM_COPY_QUEUES; i++) {
 		struct vgpu_copy_job *job = vgpu_copy_job_new(vdev, i, 1);

@@ -220,8 +220,8 @@ static struct sg_table *bo_map_vram(struct vgpu_bo *bo, struct device *dev,
 }
 
 /*
- * Move the BO to memory that all importers reach. A pinned BO does not move. Return -EBUSY if the
- * BO is pinned in memory that the importer @attach does not reach.
+ * Move the BO to memory that all importers reach. Returns -EBUSY if the BO is pinned in memory that
+ * @attach does not reach.
  */
 static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 			      const struct dma_buf_attachment *attach)
@@ -236,9 +236,8 @@ static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 }
 
 /*
- * Move the BO to memory that the importer reaches, then map this memory for the importer. The
- * caller holds the reservation. The importer waits for the fences of usage KERNEL before it uses
- * the mapping.
+ * Move the BO to memory that the importer reaches, then map this memory. The reservation is held.
+ * The importer waits for fences of usage KERNEL.
  */
 static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
 					 enum dma_data_direction dir)
@@ -274,9 +273,8 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 }
 
 /*
- * Before a CPU read, move the BO to GTT, because the CPU reads VRAM slowly. A BO that is pinned, or
- * is not allowed in both VRAM and GTT, does not move. Afterwards the dma-buf core waits for the
- * move's fence.
+ * Before a CPU read, move the BO to GTT, because the CPU reads VRAM slowly. The dma-buf core then
+ * waits for the move's fence.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -351,14 +349,13 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 }
 
 /*
- * The functions below import dma-bufs of other devices. An import is a BO for the exporter's
- * memory. While vgpu_import_bind() has mapped this memory, the BO is in GTT. Otherwise the BO is in
- * AMDGPU_GEM_DOMAIN_CPU, which no engine reaches.
+ * The functions below import dma-bufs of other devices. An import is in GTT only while
+ * vgpu_import_bind() has mapped the exporter's memory.
  */
 
 /*
- * The exporter is about to move the memory and holds the reservation, which the BO shares. Move the
- * BO out of GTT; this move clears the BO's page-table entries and unmaps the attachment.
+ * The exporter is about to move the memory; the shared reservation is held. Move the BO out of GTT,
+ * which clears page-table entries and unmaps the attachment.
  */
 static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 {

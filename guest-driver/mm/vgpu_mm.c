@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates the memory manager of a device at probe. BOs may outlive the hardware, because CPU
- * mappings reference BOs. So vgpu_mm_fini() only ends the access of engines and DMA to BOs. The
- * release of the DRM device frees the managers (vgpu_mm_release()).
+ * Creates the memory manager of a device. CPU mappings may keep BOs longer than the hardware, so
+ * vgpu_mm_release() frees the managers, not vgpu_mm_fini().
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -23,8 +22,8 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 	/* Wait for BOs whose memory TTM frees in its workqueue. */
 	drain_workqueue(mman->bdev.wq);
 	/*
-	 * Stop the workers of drm_sched: a worker that has freed the last job may still be about to
-	 * wake copy_idle. copy_idle is in the memory manager, which is freed after this function.
+	 * Stop drm_sched's workers: after the last job is freed, a worker may still be about to
+	 * wake copy_idle, which is freed with the memory manager.
 	 */
 	vgpu_sdma_sched_pause(vdev);
 	vgpu_copy_fini(vdev);

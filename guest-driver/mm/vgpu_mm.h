@@ -25,16 +25,13 @@ struct vgpu_device;
  */
 struct vgpu_mm_vm_ops {
 	/**
-	 * @move_notify: clear the page-table entries of @bo's mappings, and mark the mappings as
-	 * moved. Called with the reservation of @bo held, before @bo moves to @new. If @new is
-	 * NULL, the memory of @bo is about to be freed.
+	 * @move_notify: clear the page-table entries of @bo, and mark the mappings as moved. Called
+	 * with the reservation held, before @bo moves to @new (NULL if freed).
 	 */
 	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);
 	/**
-	 * @move_later: mark the mappings of @bo as stale, but keep their page-table entries,
-	 * because queued jobs and running queues still use these entries. Called instead of
-	 * @move_notify if the move will run after these jobs and queues. The reservation of @bo is
-	 * held.
+	 * @move_later: as @move_notify, for a move that runs after earlier jobs and queues. Keep
+	 * the page-table entries for these, and only mark the mappings as stale.
 	 */
 	void (*move_later)(struct vgpu_bo *bo);
 	/**

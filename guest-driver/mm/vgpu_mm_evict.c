@@ -59,9 +59,8 @@ static void mm_put_bos(struct mm_bos *held)
 }
 
 /*
- * Take a reference to each BO that is now in one of the memory types @types (a bitmap) and, if
- * @pinned is true, to each pinned BO in any type. The caller passes @held empty. Sleeps; cannot
- * fail.
+ * Fill the empty @held with references to the BOs in the memory types @types (a bitmap), and to all
+ * pinned BOs if @pinned. Sleeps; cannot fail.
  */
 static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 		       bool pinned)
@@ -94,10 +93,8 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 }
 
 /*
- * Evict @tbo from the memory @mem_type.
- *
- * Return: 0, also if the BO is not in @mem_type, is pinned or is being destroyed; -EBUSY if the BO
- * cannot leave now; -ERESTARTSYS, only if @interruptible; or another negative errno.
+ * Evict @tbo, unless pinned, being destroyed or not in @mem_type. Returns 0; -EBUSY if @tbo cannot
+ * leave now; -ERESTARTSYS (@interruptible only); or another errno.
  */
 static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
 {
@@ -158,9 +155,8 @@ static int mm_await_copies(const struct mm_bos *held, bool interruptible)
 }
 
 /*
- * Evict each BO of @held from @mem_type, even if an earlier BO cannot leave. Then wait for the
- * copies. Returns the error of the wait, else the first error of an eviction. -ERESTARTSYS ends the
- * function at once.
+ * Evict each BO of @held from @mem_type, then wait for the copies. Of all errors, only -ERESTARTSYS
+ * ends the evictions early.
  */
 static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interruptible)
 {
@@ -177,6 +173,7 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
 	}
 	if (ret != -ERESTARTSYS) {
 		r = mm_await_copies(held, interruptible);
+		/* The error of the wait replaces the first error of an eviction. */
 		ret = r ?: ret;
 	}
 	return ret;
@@ -268,9 +265,8 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 		if (ttm_manager_type(bdev, i) && ttm_manager_type(bdev, i)->use_tt)
 			types |= BIT(i);
 	/*
-	 * Wait until BOs without references have left TTM's lists, and hold a reference to each BO
-	 * on the lists. ttm_device_clear_dma_mappings() would do the same wait with lru_lock held,
-	 * but the release of a BO needs lru_lock.
+	 * Take references to all BOs, and wait for BOs that are being released.
+	 * ttm_device_clear_dma_mappings() would wait under lru_lock, which a release needs.
 	 */
 	for (;;) {
 		mm_get_bos(&held, bdev, types, true);

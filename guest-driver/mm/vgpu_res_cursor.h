@@ -2,15 +2,13 @@
 /*
  * DOC: resource cursor
  *
- * A cursor walks the memory of a BO as runs of consecutive addresses:
+ * Walks a BO's memory by runs of consecutive addresses, under the reservation or a pin of the BO:
  *
  *	vgpu_res_first(res, offset, size, &cur);
  *	while (cur.remaining) {
  *		use(cur.start, cur.size);
  *		vgpu_res_next(&cur, cur.size);
  *	}
- *
- * During the walk the caller holds the reservation or a pin of the BO.
  */
 #ifndef VGPU_RES_CURSOR_H
 #define VGPU_RES_CURSOR_H
@@ -40,12 +38,8 @@ struct vgpu_res_cursor {
 	/** @remaining: bytes from @start to the end of the walk; 0 if the walk has ended */
 	u64 remaining;
 	/**
-	 * @node: how to find the next run:
-	 *
-	 * * in a walk of DMA addresses: element of the array of DMA addresses, for the page at
-	 *   which the next run begins
-	 * * for a resource without addresses: NULL, because the walk has only one run
-	 * * otherwise the buddy block or drm_mm node that contains the current run
+	 * @node: element of the array of DMA addresses at which the next run begins; otherwise the
+	 * current run's buddy block or drm_mm node (NULL without addresses)
 	 */
 	const void *node;
 	/**
@@ -99,9 +93,8 @@ static inline void vgpu_res_set_run(struct vgpu_res_cursor *cur, u64 offset)
 }
 
 /*
- * Set start and size of the run that begins @offset bytes into a page. On entry, cur->node points
- * to the array element with the page's address; on return, to the element of the page after the
- * run.
+ * Set start and size of the run that begins @offset bytes into the page at *cur->node. Advance
+ * cur->node to the page after the run.
  */
 static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
 {

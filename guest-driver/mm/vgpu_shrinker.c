@@ -22,8 +22,8 @@
  */
 #define SHRINK_OOM_WAIT		HZ
 /*
- * Size, in pages, of the largest BO whose copy to shmem may use the memory reserves: 2 MiB. After
- * the copy, the BO's own pages are freed and fill the reserves again.
+ * Largest BO, in pages, whose copy to shmem may use the memory reserves: 2 MiB. The BO's own pages
+ * refill the reserves.
  */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Time in jiffies for which the shrinker reports no pages after a run that swapped out nothing. */
@@ -88,9 +88,8 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 }
 
 /*
- * Allow or forbid the calling worker to allocate from the memory reserves. When the OOM notifier
- * has woken the worker, allocations without the reserves would fail, because free memory is below
- * the minimum watermark.
+ * Allow or forbid the worker to use the memory reserves. During the OOM notifier, free memory is
+ * below the minimum watermark, so other allocations fail.
  */
 static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
 {
@@ -99,10 +98,8 @@ static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
 }
 
 /*
- * Swap out one BO. A task in reclaim must not do this itself:
- *
- * - Before TTM frees the BO's pages, TTM allocates memory to copy the whole BO to shmem.
- * - The swap-out may release the BO. The release takes locks that allocating tasks hold.
+ * Swap out one BO. A task in reclaim must not do so: TTM allocates memory, and the BO's release
+ * takes locks that allocating tasks hold.
  */
 static void vgpu_shrink_work(struct work_struct *work)
 {
@@ -155,10 +152,8 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * If *@freed stays 0, the kernel kills a process without testing free memory again. So
-	 * count pages that were swapped out during the wait, and pages that were freed with their
-	 * BOs. The fall of VGPU_STAT_SWAPPABLE contains both, but new BOs may hide this fall. So
-	 * count at least the pages that were swapped out.
+	 * If *@freed stays 0, the kernel kills a process. New BOs may hide the fall of
+	 * VGPU_STAT_SWAPPABLE, so count at least the pages swapped out.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,

@@ -65,9 +65,8 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 }
 
 /*
- * Returns false if @ttm needs more cached pages than MemAvailable plus free swap space. Such an
- * allocation would take all free memory, and other tasks would invoke the OOM killer. Pages that
- * are not cached are not tested: they may come from TTM's pool, which MemAvailable does not count.
+ * Returns false if @ttm would use up all memory, causing OOM kills. Write-combined pages may come
+ * from TTM's pool, which MemAvailable does not count.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -147,9 +146,8 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	if (vgpu_place_is_bar(tbo->resource->mem_type))
 		return false;
 	/*
-	 * Under memory pressure, the shrinker's worker swaps out only BOs without pending fences. A
-	 * pending fence may be the eviction fence of user queues, and the swap-out would evict
-	 * these queues.
+	 * The shrinker's worker spares BOs with pending fences. A pending fence may be the eviction
+	 * fence of user queues, which a swap-out would evict.
 	 */
 	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
 	    !dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
@@ -239,8 +237,8 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 }
 
 /*
- * Returns true if the fence is pending and belongs to a user of the BO: a job of user space, or
- * user queues, which have an eviction fence. Moves (fences of usage KERNEL) are not users.
+ * Returns true if the fence is pending and belongs to a job of user space or to user queues. Fences
+ * of moves have usage KERNEL.
  */
 static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
 			      struct dma_fence *fence)
@@ -267,15 +265,15 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if a move can be queued to run after the users of the BO. A move of a BO with
- * importers cannot be queued: vgpu_ttm_move_notify(), which notifies the importers, also clears the
- * GPU mappings, but the users still need these mappings.
- *
- * A queued move may wait for the eviction fence of user queues. This cannot deadlock, because the
- * fence waits for no move.
+ * Returns true if a move can run after the BO's users. With importers it cannot, because
+ * vgpu_ttm_move_notify() also clears the mappings, which users need.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
+	/*
+	 * No deadlock: a queued move may wait for the eviction fence of user queues, but that fence
+	 * waits for no move.
+	 */
 	return list_empty(&to_bo_state(bo)->attachments);
 }
 
@@ -333,8 +331,8 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Copy the BO's content to @new. If @used is true, the copy runs after the BO's users. In this case
- * the caller has not cleared the BO's GPU mappings, because the users still need the mappings.
+ * Copy the BO's content to @new. If @used is true, the caller has kept the GPU mappings, and the
+ * copy runs after the BO's users.
  */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
@@ -375,8 +373,8 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 }
 
 /*
- * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards. Returns
- * -EBUSY if some of the content cannot leave now. TTM then continues with the next BO.
+ * Let the owner move the content of the BO elsewhere, so that the BO has no memory. Returns -EBUSY
+ * if some content cannot leave now.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -401,8 +399,8 @@ static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Move a BO. If the BO has no users, clear the GPU mappings, then move. If the BO has users, queue
- * the copy to run after the users, and keep the mappings until then.
+ * Move a BO. If the BO has users, queue the copy to run after them, and keep the GPU mappings.
+ * Otherwise clear the mappings first.
  */
 static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 			 struct ttm_operation_ctx *ctx,
@@ -529,8 +527,8 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Queue a clear of a BO's memory after the last reference was dropped, so that the blocks are clear
- * when they are freed. TTM frees the blocks when the fence of the clear has signalled.
+ * Queue a clear of a BO's memory after the last reference was dropped. TTM frees the blocks when
+ * the fence of the clear has signalled.
  */
 static void vgpu_bo_wipe(struct vgpu_bo *bo)
 {
@@ -542,9 +540,8 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	    !(bo->flags & AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE))
 		return;
 	/*
-	 * The BO has no references, so if the trylock fails, an eviction holds the reservation.
-	 * Skip the wipe in this case: the blocks are then not clear when they are freed, and a
-	 * later allocation that needs zeros clears them.
+	 * If the trylock fails, an eviction holds the reservation. Skip the wipe then: a later
+	 * allocation that needs zeros clears the blocks.
 	 */
 	if (!dma_resv_trylock(tbo->base.resv))
 		return;

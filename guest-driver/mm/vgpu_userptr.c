@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements user pointers: BOs whose memory is pages of a process.
+ * Implements user pointers: BOs of process memory, without page references. userptr_invalidate()
+ * stops all use before the process loses the pages.
  *
- * DOC: pages and their validity
- *
- * A BO has no references to the pages. Before the process loses the pages, userptr_invalidate()
- * stops all use of the pages. Three steps precede the use:
- *
- *	vgpu_userptr_prepare()	finds the pages; no locks held
- *	vgpu_userptr_bind()	moves the BO to GTT; reservation held
- *	vgpu_userptr_valid()	tests the pages; reservation and notifier_lock held
+ * Before a use, call vgpu_userptr_prepare(), _bind(), then _valid().
  */
 #include <linux/dma-resv.h>
 #include <linux/hmm.h>
@@ -319,16 +313,15 @@ bool vgpu_userptr_current(const struct vgpu_bo *bo)
  * vgpu_userptr_prepare() - find a BO's pages, unless the bound pages are current
  * @bo: user pointer
  *
- * Context: a thread of the BO's process, or a kernel thread. Takes mmap_lock, so the caller holds
- * no reservation.
+ * Context: a thread of the BO's process, or a kernel thread. Takes mmap_lock; no reservation is
+ * held.
  *
  * Return:
  * * 0, -ENOMEM, -EINTR
- * * -EFAULT if no usable memory is mapped at the address
- * * -EPERM for a caller in another process
- * * -EPERM for read-only memory (without READONLY), or memory that does not meet ANONONLY
- * * -ESRCH if the process has ended
- * * -EAGAIN if the mapping keeps changing
+ * * -EFAULT: no usable memory at the address
+ * * -EPERM: another process; read-only memory without READONLY; or memory against ANONONLY
+ * * -ESRCH: the process has ended
+ * * -EAGAIN: the mapping keeps changing
  */
 int vgpu_userptr_prepare(struct vgpu_bo *bo)
 {
@@ -476,11 +469,11 @@ static void userptr_written(struct vgpu_userptr *u)
  * vgpu_userptr_lock() - lock out a user pointer's notifier while page-table entries are written
  * @bo: any BO, reservation held
  *
- * If @bo is a user pointer, takes vgpu_mman.notifier_lock, even if the result is false. Call
- * vgpu_userptr_unlock() after either result. Until then, the caller may change bo->vm_mappings. If
- * the result is true, the caller may also write page-table entries for the BO's pages.
+ * Takes notifier_lock if @bo is a user pointer, whatever the result. The caller may change
+ * bo->vm_mappings until vgpu_userptr_unlock().
  *
- * Return: false if @bo is a user pointer without valid pages, otherwise true.
+ * Return: true if the caller may write page-table entries; false if @bo is a user pointer without
+ * valid pages.
  */
 bool vgpu_userptr_lock(struct vgpu_bo *bo)
 {
@@ -511,13 +504,10 @@ void vgpu_userptr_unlock(struct vgpu_bo *bo)
  * @bo: user pointer, reservation held
  * @ttm: the BO's struct ttm_tt; receives the pages and their DMA addresses
  *
- * Maps the pages in vgpu_userptr.binding. vgpu_userptr_bind() sets this member for the time of the
- * move.
- *
  * Return:
  * * 0, -ENOMEM
- * * -EFAULT if vgpu_userptr.binding is NULL: another function has started the move
- * * -EIO if the device cannot address the pages
+ * * -EFAULT: the move was not started by vgpu_userptr_bind(), which sets vgpu_userptr.binding
+ * * -EIO: the device cannot address the pages
  */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {

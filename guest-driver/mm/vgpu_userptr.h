@@ -13,9 +13,8 @@ struct vgpu_bo;
 struct vgpu_device;
 
 /*
- * Stop all use that @owner makes of the pages of a user pointer. When the function returns, no
- * engine accesses the pages. Called in an MMU notifier, so it must not allocate or take a
- * reservation.
+ * End all use of a user pointer's pages by @owner and by engines before returning. Called in an MMU
+ * notifier: must not allocate or take reservations.
  */
 typedef void (*vgpu_userptr_invalidate_fn)(void *owner);
 

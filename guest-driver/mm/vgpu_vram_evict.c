@@ -45,8 +45,8 @@ struct vram_search {
 };
 
 /*
- * Returns true if the BO needs no eviction: the BO is not in VRAM any more, or TTM will free the
- * BO's VRAM when fences signal. The caller holds the reservation.
+ * Returns true if the BO is not in VRAM, or if TTM will free the BO's VRAM when fences signal. The
+ * reservation is held.
  */
 static bool vram_leaves(const struct ttm_buffer_object *tbo)
 {
@@ -59,8 +59,8 @@ static bool vram_leaves(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if the BO may be evicted. If the owner keeps the BO for a known time, includes
- * this time in the minimum *@kept (see struct vram_search). The caller holds the reservation.
+ * Returns true if the BO may be evicted. *@kept collects the minimum time until an owner allows an
+ * eviction (0: unknown). The reservation is held.
  */
 static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -76,27 +76,20 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 		return false;
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
-	/*
-	 * @left is 0 in two cases: it is unknown when the owner will allow the eviction, or the
-	 * owner has begun to allow it after the first call of evict_ok(). In the second case,
-	 * evict_ok() returns true now.
-	 */
+	/* @left is 0 if the time is unknown, or if evict_ok() has meanwhile become true. */
 	return !left && ops->evict_ok(bo);
 }
 
 /*
- * Returns true, with a reference to @tbo, if the walk stops at @tbo. Then s->locked is:
- *
- * - true, with the reservation held, if @tbo may be evicted or needs no eviction
- * - false if another thread holds the reservation
- *
- * The caller holds vgpu_vram_mgr.lock and lru_lock.
+ * Returns true, with a reference to @tbo, if the walk stops at @tbo. The caller holds
+ * vgpu_vram_mgr.lock and lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)
 {
 	if (!tbo || tbo->pin_count)
 		return false;
+	/* Also stop if another thread holds the reservation, since the BO cannot be tested then. */
 	s->locked = dma_resv_trylock(tbo->base.resv);
 	if (!s->locked || vram_leaves(tbo) || vram_evictable(tbo, &s->kept)) {
 		if (ttm_bo_get_unless_zero(tbo))
@@ -136,11 +129,8 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Evict the BO; the caller holds the reservation. @kept: see vram_evictable(). Returns 0 or:
- *
- * - -ENOENT if the BO may not be evicted
- * - -EBUSY if vgpu_ttm_eviction_valuable() or vgpu_bo_owner_ops.vacate refuses the eviction now
- * - another error of ttm_bo_validate()
+ * Evict the BO, reservation held. Returns -ENOENT if vram_evictable() forbids this, -EBUSY if
+ * eviction_valuable() or vacate() refuses now, or another error of ttm_bo_validate().
  */
 static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -206,13 +196,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  *
  * If no BO can be evicted, waits for a limited time until VRAM is freed.
  *
- * Context: takes vgpu_vram_mgr.lock; waits for reservations. The caller holds no lock that a holder
- * of a reservation may wait for.
+ * Context: takes vgpu_vram_mgr.lock and reservations. The caller holds no lock that a holder of a
+ * reservation may wait for.
  *
  * Return:
  * * 0: try the allocation again
- * * -ENOENT if no BO may be evicted and no VRAM was freed
- * * -ENOMEM if system memory is too short to evict a BO
+ * * -ENOENT: no BO may be evicted, and no VRAM was freed
+ * * -ENOMEM: too little system memory to evict a BO
  * * -ENODEV, -ERESTARTSYS
  */
 int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
@@ -309,11 +299,9 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps; takes vgpu_vram_mgr.lock. The caller may hold reservations.
  *
  * Return:
- * * 0: VRAM was freed during the wait, or the wait has lasted until an owner may allow the eviction
- *   of a BO (vgpu_bo_owner_ops.evict_in)
- * * 1: the wait was a pause of one jiffy; the caller limits the number of tries
- * * -ENOENT: a wait is no use. No VRAM was freed, no BO is reserved, no BO can be evicted now, and
- *   it is not known when a BO can be evicted
+ * * 0: VRAM was freed, or an owner may allow an eviction now
+ * * 1: paused for one jiffy; the caller limits the number of tries
+ * * -ENOENT: a wait is no use
  * * -EINTR: fatal signal
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
@@ -323,10 +311,8 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 	long left;
 
 	/*
-	 * If a BO may be evicted, or VRAM was freed, the next try may succeed. Pause for one jiffy
-	 * first, so that other threads make progress. If a BO is reserved, vram_look() cannot tell
-	 * whether that BO may be evicted. In this case, pause, too, unless hope.kept has a time for
-	 * the wait below.
+	 * Pause if the next try may succeed, so that other threads make progress. Also pause if a
+	 * reserved BO may be evictable and hope.kept is unknown.
 	 */
 	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
 	    (hope.held && !hope.kept)) {

@@ -109,9 +109,8 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * GPU_BUDDY_CONTIGUOUS_ALLOCATION aligns the blocks to the size, even if @align is larger.
-	 * If @align is at least the size, leave the flag out: the allocator then takes a single
-	 * block of @align bytes.
+	 * GPU_BUDDY_CONTIGUOUS_ALLOCATION aligns only to the size. If @align is at least the size,
+	 * the allocator takes one aligned block without the flag.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;
@@ -279,8 +278,8 @@ static void vram_has_left(struct vgpu_bo_state *bs)
 }
 
 /*
- * Mark a BO whose content was lost with VRAM. @epoch is the value of vgpu_hw.vram_epoch after the
- * loss, and identifies the loss. Returns false if the BO was already marked for this loss.
+ * Mark a BO whose content was lost when vgpu_hw.vram_epoch became @epoch. Returns false if the BO
+ * was already marked for this loss.
  */
 static bool vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs,
 			   int epoch)
@@ -325,9 +324,8 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * If VRAM was lost after the caller read @vram_epoch, the copy may be invalid. Jobs that
-	 * were created before the loss are cancelled, and later jobs copy invalid content. So mark
-	 * @bo as lost, unless the copy is already done without an error.
+	 * If VRAM was lost since the caller read @vram_epoch, the copy may be cancelled or invalid.
+	 * Mark @bo, unless the copy has already succeeded.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Takes a process's queues off the hardware before BOs of the process are evicted, and restores the
- * BOs and the queues.
+ * Evicts and restores the queues and BOs of processes.
  *
  * DOC: eviction fence
  *
- * All mapped BOs of a process with queues carry the eviction fence of the process.
+ * All mapped BOs of a process with queues carry the process's eviction fence:
  *
  *	first queue ────► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
@@ -48,22 +47,20 @@
 static struct workqueue_struct *kfd_evict_wq;
 static struct workqueue_struct *kfd_restore_wq;
 /*
- * Slots for processes that are being restored, granted in FIFO order. restore_work holds
- * no slot while it waits for kfd_process.mutex, mmap_lock or page-ins, which a process can
- * delay without limit.
+ * Slots for restores of processes, granted in FIFO order. restore_work holds no slot during waits
+ * that the process can prolong: kfd_process.mutex, mmap_lock, page-ins.
  */
 static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
 
 /**
  * struct kfd_eviction_fence - eviction fence of a process
- * @base: the fence; first member, since the default release function of a dma_fence frees the
- *        structure by the address of the fence
- * @lock: lock of @base
- * @process: the process; alive until the fence has signalled
  */
 struct kfd_eviction_fence {
+	/** @base: the fence; first member, because dma_fence_free() frees this address */
 	struct dma_fence base;
-	spinlock_t lock;	/* lock of base */
+	/** @lock: lock of @base */
+	spinlock_t lock;
+	/** @process: the process; alive until the fence has signalled */
 	struct kfd_process *process;
 };
 
@@ -170,6 +167,10 @@ static void kfd_restore_all(struct kfd_process *p)
 			kfd_process_ops->sync_queues(p->pdds[i]);
 }
 
+/*
+ * restore_work needs no reference to @p: kfd_process_info_fini() cancels restore_work before @p is
+ * freed.
+ */
 static void kfd_restore_schedule(struct kfd_process *p)
 {
 	unsigned int ms = READ_ONCE(p->kgd_process_info->restore_delay_ms);
@@ -179,9 +180,8 @@ static void kfd_restore_schedule(struct kfd_process *p)
 }
 
 /*
- * Take the queues off the hardware, schedule the restore and signal the eviction fence. The
- * caller holds queue_lock; p->ef is not NULL. The restore needs no reference to the process:
- * kfd_process_info_fini() cancels restore_work before the process is freed.
+ * Take the queues off the hardware, schedule the restore and signal the eviction fence. The caller
+ * holds queue_lock; p->ef is not NULL.
  */
 static void kfd_evict_locked(struct kfd_process *p,
 			     enum KFD_QUEUE_EVICTION_TRIGGERS why)
@@ -206,12 +206,12 @@ static void kfd_evict_locked(struct kfd_process *p,
 /**
  * kfd_evict_now() - take a process's queues off the hardware, until all BOs are valid again
  * @info: BOs of the process; the caller needs no reference to the process
- * @why: trigger of the eviction, for the SMI event
+ * @why: trigger, for the SMI event
  *
  * Does nothing if the process is not resident.
  *
- * Context: process context, also in MMU notifiers and reclaim. Takes kfd_process.queue_lock; does
- * not allocate, takes no reservation.
+ * Context: process context, also in MMU notifiers and reclaim. Takes kfd_process.queue_lock, but no
+ * reservation; does not allocate.
  */
 void kfd_evict_now(struct amdkfd_process_info *info,
 		   enum KFD_QUEUE_EVICTION_TRIGGERS why)
@@ -228,9 +228,8 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. If not, this run of eviction_work has
- * nothing to evict: it was queued for an older fence, which has been signalled and replaced since.
- * The caller holds queue_lock.
+ * Return true if a task waits for the newest eviction fence. Otherwise eviction_work was queued for
+ * an older fence. The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -238,9 +237,8 @@ static bool kfd_evict_wanted(const struct kfd_process *p)
 }
 
 /*
- * Take the queues off the hardware for a task that waits for the eviction fence. Memory reclaim may
- * wait for the fence. So eviction_work takes queue_lock only, and waits for no allocation,
- * reservation or time slice.
+ * Take the queues off the hardware. Reclaim may wait for this, so take queue_lock only, and wait
+ * for no allocation, reservation or time slice.
  */
 static void kfd_eviction_work(struct work_struct *work)
 {
@@ -256,9 +254,8 @@ static void kfd_eviction_work(struct work_struct *work)
 }
 
 /*
- * Put the queues back on the hardware. Returns 0, or -EAGAIN if the newest eviction fence has
- * signalled. queue_lock is held from the test of the fence until the queues are loaded, so the
- * fence cannot signal in between.
+ * Put the queues back on the hardware. Returns -EAGAIN if the newest eviction fence has signalled.
+ * Under queue_lock, the fence cannot signal before the queues are loaded.
  */
 static int kfd_restore_queues(struct kfd_process *p)
 {
@@ -294,9 +291,8 @@ static void kfd_restore_leave(void)
 }
 
 /*
- * If the pages of a mapped user pointer have changed, look up its new pages. The caller holds
- * kfd_process.mutex and a slot of kfd_restore_slots; the function releases the slot during the
- * look-up.
+ * Look up changed pages of mapped user pointers. The caller holds kfd_process.mutex and a slot of
+ * kfd_restore_slots; the slot is free during the look-up.
  */
 static int kfd_restore_find_pages(struct kfd_process *p)
 {
@@ -311,9 +307,8 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 }
 
 /*
- * Try once to restore the BOs and the queues. The caller holds kfd_process.mutex and a slot of
- * kfd_restore_slots. Returns 0; -EAGAIN if the fence that kfd_fence_renew() created here has
- * signalled; -ENOMEM; or an error of kgd_mem_find_pages() or kgd_mem_validate_all().
+ * Try once to restore BOs and queues, with kfd_process.mutex and a slot of kfd_restore_slots held.
+ * Returns -EAGAIN if the new eviction fence has signalled, or another error.
  */
 static int kfd_restore_try(struct kfd_process *p)
 {
@@ -385,9 +380,8 @@ static void kfd_restore_work(struct work_struct *work)
 	 */
 	do {
 		/*
-		 * Restore nothing while the system sleeps. In a process that CRIU has created from
-		 * a checkpoint, restore nothing before the CRIU operation RESUME, because the
-		 * memory of the process may not exist yet.
+		 * Restore nothing during system sleep or, in a process from a CRIU checkpoint,
+		 * before RESUME: the process's memory may not exist yet.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
 		    p->criu_state != KFD_CRIU_RESTORED)
@@ -405,17 +399,13 @@ static void kfd_restore_work(struct work_struct *work)
 
 /**
  * kfd_process_keeps() - whether an eviction has to spare a BO of a process with queues
- * @info: struct amdkfd_process_info of the process
+ * @info: BOs of the process
  * @mem_type: TTM_PL_* of the BO
  *
  * Context: atomic.
  *
- * Return: true if the eviction has to spare the BO:
- *
- * * An eviction from VRAM outside of restore_work has to spare the BO until
- *   kfd_timeslice.active_until. This time is short, because a task waits for the VRAM.
- * * All other evictions have to spare the BO during the restore of the process, and then until
- *   kfd_timeslice.slice_until.
+ * Return: true to spare the BO: until kfd_timeslice.active_until if an allocation evicts from VRAM,
+ * else during the restore and until kfd_timeslice.slice_until.
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {
@@ -574,8 +564,8 @@ int kfd_process_make_resident(struct kfd_process *p)
 	}
 	mutex_lock(&p->queue_lock);
 	/*
-	 * If an eviction has set info->evicted while this function ran, the queues must not run
-	 * yet. Record this as a failed restore, so that the process gets no time slice.
+	 * If an eviction came in between, the queues must not run yet. Then record a failed
+	 * restore, so that the process gets no time slice.
 	 */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
@@ -691,13 +681,11 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_free);
  * kfd_process_evict_queues() - take a process's queues off the hardware of a GPU
  * @pdd: state of the process on the GPU
  *
- * Each call needs one kfd_process_restore_queues(). On return the queues on this GPU access no
- * memory.
+ * Each call needs one kfd_process_restore_queues(). On return the queues access no memory.
  *
  * Context: process context, also in MMU notifiers. Takes kfd_process.queue_lock; does not allocate.
  *
- * Return: 0, or -ETIME (logged) if the hardware did not preempt a queue in time. The queue then
- * counts as stopped.
+ * Return: 0, or -ETIME (logged) if a queue was not preempted in time and counts as stopped.
  */
 int kfd_process_evict_queues(struct kfd_process_device *pdd)
 {

@@ -40,9 +40,8 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 		if (kfd_process_keeps(info, mem_type))
 			return false;
 		/*
-		 * A process does not evict its own BOs, because its queues run only when all these
-		 * BOs have a place. A BO in TTM_PL_SYSTEM may be swapped out: the BO was evicted
-		 * already, so the GPU does not reach it.
+		 * A process must not evict its own BOs, because its queues need these BOs. BOs in
+		 * TTM_PL_SYSTEM are evicted already and may be swapped out.
 		 */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;
@@ -159,15 +158,13 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * Minimum number of tries if an allocation of VRAM fails with -ENOMEM. Other threads may take the
- * VRAM that vgpu_vram_mgr_make_room() frees between two tries. Only a signal or an error of
- * vgpu_vram_mgr_make_room() ends the tries earlier.
+ * Minimum number of tries to allocate VRAM while the allocation fails with -ENOMEM. Other threads
+ * may take the VRAM that was freed for this allocation.
  */
 #define KGD_MEM_CREATE_TRIES	16u
 /*
- * An allocation of VRAM is given up only after both KGD_MEM_CREATE_TRIES tries and this time, in
- * jiffies. Reason for the time: after a process was evicted and restored, its VRAM cannot be
- * evicted again for some time (kfd_timeslice.c).
+ * Minimum time in jiffies for which a failing allocation of VRAM is retried. After a restore, BOs
+ * cannot be evicted for some time (kfd_timeslice.c).
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
@@ -199,21 +196,25 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 		if (signal_pending(current))
 			return -ERESTARTSYS;
 		made = vgpu_vram_mgr_make_room(vdev, params->size, frees);
+		/*
+		 * A signal, a lack of BOs to evict (-ENOENT), or another error ends the tries
+		 * early.
+		 */
 		if (made)
 			return made == -ENOENT ? ret : made;
 	}
 }
 
 /**
- * kgd_mem_make_table_room() - make room in VRAM for page tables, after a call returned -ENOMEM
+ * kgd_mem_make_table_room() - free VRAM for page tables after a call failed with -ENOMEM
  * @vdev: device of the page tables
- * @frees: vgpu_vram_mgr_frees() before that call
- * @until: time at which the caller gives up, in jiffies
+ * @frees: vgpu_vram_mgr_frees() before the failed call
+ * @until: time limit in jiffies
  *
  * Context: kfd_process.mutex may be held, but no reservation; sleeps.
  *
  * Return:
- * * 0: try the call again
+ * * 0: try the failed call again
  * * -ENOMEM: @until has passed, VRAM was not short, or no BO can be evicted
  * * -ERESTARTSYS, or another error of vgpu_vram_mgr_make_room()
  */
@@ -275,8 +276,8 @@ static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 }
 
 /*
- * Set mem->bo to the process's doorbell slice or to the GPU's MMIO page. All allocations of
- * doorbells share the slice, all allocations of the MMIO page share that page.
+ * Set mem->bo to the process's doorbell slice, or to the GPU's MMIO page. Several struct kgd_mem
+ * may share this BO.
  */
 static int kgd_mem_share_bar(struct kfd_process_device *pdd,
 			     struct kgd_mem *mem)
@@ -393,7 +394,7 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
  * kgd_mem_create() - allocate memory, or create a user pointer
  * @pdd: state of the process on the GPU, with an address space
  * @va: GPU address
- * @size: bytes to map. KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM maps a BO of half the size twice
+ * @size: bytes to map
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @user_addr: address of a user pointer
  * @later: true to leave the look-up of a user pointer's pages to restore_work
@@ -418,6 +419,7 @@ int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 	ret = kgd_mem_domain(flags, size, &domain);
 	if (ret)
 		return ret;
+	/* Each VM maps the BO of an AQL queue twice, so the BO has half of @size. */
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM)
 		size >>= 1;
 	size = PAGE_ALIGN(size);

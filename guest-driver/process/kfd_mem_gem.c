@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements GEM_VA in KFD's address spaces, on the render-node file that ACQUIRE_VM named.
- *
- * A BO that GEM_VA maps gets a struct kgd_mem, so that the BO is evicted and restored with the
- * process. This struct kgd_mem has no KFD handle; kgd_mem.gem marks it.
+ * Implements GEM_VA in KFD's address spaces. Each BO that GEM_VA maps gets a struct kgd_mem with
+ * kgd_mem.gem set, so that restores include the BO.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -43,10 +41,9 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 		return NULL;
 	pdd = kfd_process_device_of(p, vdev);
 	/*
-	 * The PASID may belong to a later process now. ACQUIRE_VM sets drm_priv to the file that
-	 * the process acquires, so the test of drm_priv rejects a process that did not acquire
-	 * @file. smp_load_acquire() pairs with kfd_process_device_init_vm(), which sets drm_priv
-	 * before vm.
+	 * The PASID may belong to a later process now, so compare drm_priv.
+	 * kfd_process_device_init_vm() sets drm_priv before vm, so read vm first, with acquire
+	 * semantics.
 	 */
 	if (pdd && smp_load_acquire(&pdd->vm) && pdd->drm_priv == file)
 		return pdd;
@@ -55,8 +52,8 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 }
 
 /*
- * Return the struct kgd_mem that stands for all mappings of @bo by GEM_VA in the VM of @pdd, or
- * NULL if there are none. The caller holds kfd_process.mutex and the reservation of @bo.
+ * Return the struct kgd_mem of @bo for GEM_VA mappings in @pdd's VM, or NULL. The caller holds
+ * kfd_process.mutex and the reservation of @bo.
  */
 static struct kgd_mem *gem_mem_find(const struct kfd_process_device *pdd,
 				    const struct vgpu_bo *bo)
@@ -121,9 +118,8 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	int ret = 0;
 
 	/*
-	 * Validate the BO if it has no mapping yet, or if the queues of the process cannot run (not
-	 * resident, or evicted). Otherwise the BO has its place already, and engines may be
-	 * accessing the BO through an earlier mapping.
+	 * Validate the BO only before its first mapping, or while the queues cannot run. Otherwise
+	 * engines may be accessing the BO through an earlier mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))
@@ -227,10 +223,8 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait until no move of the BOs is in flight. Until the copy of a move begins, queues may
-	 * still use the old page-table entries of the BO. vgpu_vm_clear_mappings() clears all these
-	 * entries, also those of pages that stay mapped, so the queues would fault. After the copy,
-	 * no queue uses the old entries: queues run again only when a restore has written new ones.
+	 * Wait for moves of the BOs. Until a move's copy begins, queues use old page-table entries,
+	 * and would fault if vgpu_vm_clear_mappings() cleared these entries.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
@@ -271,17 +265,17 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 /**
  * kfd_mem_gem_va_locked() - perform GEM_VA in a process's address space
  * @pdd: state of the process on the GPU
- * @bo: BO that @args names; NULL for a PRT mapping or AMDGPU_VA_OP_CLEAR
+ * @bo: BO, or NULL for a PRT mapping or AMDGPU_VA_OP_CLEAR
  * @args: checked arguments; no SVM range overlaps the addresses to map
  * @pte_flags: VGPU_PTE_* of a mapping
  *
  * Context: kfd_process.mutex and vgpu_vm.va_lock are held; sleeps.
  *
  * Return:
- * * 0: entries of a new mapping are written, and the GPU does not reach removed mappings
- * * -EINVAL: the addresses are mapped already or belong to KFD
+ * * 0: new mappings work, and the GPU does not reach removed mappings
+ * * -EINVAL: the addresses are in use
  * * -EINVAL: @bo is a user pointer, or belongs neither to VRAM nor to GTT
- * * -ENOENT: no mapping starts at the address of an UNMAP
+ * * -ENOENT: an UNMAP finds no mapping at its address
  * * -ENOMEM, -ERESTARTSYS
  */
 int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,

@@ -45,11 +45,14 @@ static int kfd_pdd_memory(struct kfd_process_device *pdd,
  * @vdev: device
  * @file: file of the render node
  * @set: receives the process's BOs on @vdev
- * @tables: set to the bytes of the process's page tables on @vdev, unless the result is 0 or -EINTR
+ * @tables: set to the bytes of the process's page tables on @vdev, if the result is a PASID
  *
  * Context: no lock held; takes kfd_process.mutex of one process at a time.
  *
- * Return: the process's PASID; 0 if no process has acquired @file; -ENOMEM, -EINTR.
+ * Return:
+ * * the PASID of the process
+ * * 0: no process has acquired @file
+ * * -ENOMEM, -EINTR
  */
 int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
 		    struct vgpu_bo_set *set, u64 *tables)

@@ -2,10 +2,9 @@
 /*
  * Limits the system memory that KFD's BOs may use:
  *
- *	GTT requested + sum over GPUs of (VRAM requested - size of VRAM, if positive)
- *		<= 3/4 of RAM
+ *	kfd_mem_gtt_used + kfd_mem_vram_excess <= 3/4 of RAM
  *
- * Unlike in amdkfd, BOs may exceed VRAM. BOs that do not fit are in system memory.
+ * Unlike in amdkfd, BOs may exceed VRAM and then use system memory.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>

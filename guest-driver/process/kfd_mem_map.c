@@ -45,9 +45,8 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 }
 
 /*
- * Return true if @pdd's GPU can address the BO's memory. If this memory is VRAM or a BAR of another
- * GPU, *@peer receives the way by which @pdd's GPU reaches the memory. For all other memory, *@peer
- * receives VGPU_PEER_NONE.
+ * Return true if @pdd's GPU can address the BO's memory. *@peer receives the way to VRAM or a BAR
+ * of another GPU, else VGPU_PEER_NONE.
  */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
@@ -125,10 +124,8 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * If the BO was neither exported nor imported nor mapped by GEM_VA, usually only @mem uses
-	 * the reservation. Doorbells and the MMIO page share BOs, so for them "false" may be wrong.
-	 * Then the caller removes the eviction fence too early. This is harmless, because these BOs
-	 * are pinned and need no eviction fence.
+	 * Without dma-buf and GEM_VA mapping, only @mem uses the reservation. Exception: doorbells
+	 * and the MMIO page, which are pinned and need no eviction fence.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
@@ -193,8 +190,8 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], until one VM fails. Set *@done to the index
- * of the VM that failed, or to @n. The caller holds the reservation and has validated the BO.
+ * Map @mem in VMs, from pdds[*@done] on. Set *@done to the index that fails, or to @n. The caller
+ * has reserved and validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)
@@ -227,11 +224,11 @@ static int kgd_mem_map_each(struct kgd_mem *mem,
  * @mem: memory
  * @pdds: state of one process on each GPU; each has an address space
  * @n: number of @pdds, at least one
- * @done: set to the index of this first GPU, or to @n
+ * @done: set to the index of that GPU, or to @n
  *
  * Context: kfd_process.mutex is held.
  *
- * Return: 0; -EINVAL if @mem has no GPU address, or if this first GPU cannot reach @mem.
+ * Return: 0; -EINVAL if @mem has no GPU address, or if that GPU cannot reach @mem.
  */
 int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 		      u32 n, u32 *done)
@@ -260,9 +257,8 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
 	if (ret)
 		return ret;
 	/*
-	 * Do not validate a BO that has a mapping, while the queues of the process may run (the
-	 * process is resident and not evicted). The BO has its place already, and engines may be
-	 * accessing it through that mapping.
+	 * Do not validate a mapped BO while the process's queues may run (resident and not
+	 * evicted): engines may be accessing the BO.
 	 */
 	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
 	    READ_ONCE(mem->process_info->evicted))
@@ -282,8 +278,7 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
  * @mem: memory
  * @pdds: as for kgd_mem_map_check()
  * @n: number of @pdds
- * @done: index from kgd_mem_map_check(), less than @n; advanced past each GPU that maps @mem, also
- *        if the call fails
+ * @done: index from kgd_mem_map_check(), below @n; advanced for each mapped GPU, also on failure
  *
  * Context: kfd_process.mutex is held, no reservation; svm_claim() was called. Sleeps.
  *
@@ -314,8 +309,8 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		mem->invalid = false;
 	}
 	/*
-	 * Try again after -ENOMEM. Page tables need VRAM, but TTM evicts a BO to make room only if
-	 * no other task holds the BO's reservation. A later try may find the reservation free.
+	 * Try again after -ENOMEM. For page tables, TTM evicts only BOs that no other task has
+	 * reserved, and a later try may find more.
 	 */
 	do {
 		vdev = pdds[*done]->node->vdev;
@@ -324,9 +319,8 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * If @vdev has mapped @mem, the mapping failed on a later GPU in @pdds. That GPU
-		 * needs the room, but @frees is a count of @vdev. So make no room yet: the next try
-		 * begins at the later GPU, with the count of that GPU.
+		 * The mapping failed on a later GPU than @vdev, but @frees is a count of @vdev. So
+		 * begin the next try at that later GPU.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates user pointers of ALLOC_MEMORY_OF_GPU, and looks up and binds their pages.
- *
- * When the memory of the process changes, the MMU notifier takes the queues off the hardware.
- * Before the queues run again, restore_work (kfd_evict.c) looks up the new pages.
+ * Creates user pointers, and looks up and binds their pages. When the process's memory changes, the
+ * queues stop until restore_work has found the new pages.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -28,14 +26,16 @@ static void kfd_userptr_invalidate(void *owner)
  * kfd_userptr_create() - create the BO of a user pointer, and charge it to the memory limit
  * @pdd: state of the process on the GPU
  * @mem: memory without a BO
- * @addr: user address, tagged or not; page aligned
+ * @addr: user address, page aligned; may be tagged
  * @size: bytes, whole pages
  * @later: true to leave the look-up of the pages to restore_work
  *
  * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
  *
- * Return: 0; -EINVAL if @addr is 0; -ENOMEM; an error of vgpu_userptr_create() or
- * vgpu_userptr_populate().
+ * Return:
+ * * 0, -ENOMEM
+ * * -EINVAL: @addr is 0
+ * * an error of vgpu_userptr_create() or vgpu_userptr_populate()
  */
 int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 		       u64 addr, u64 size, bool later)
@@ -95,9 +95,8 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
 	int ret = vgpu_userptr_prepare(mem->bo);
 
 	/*
-	 * -EFAULT: the memory was unmapped. As in amdgpu, the user pointer then gets no page-table
-	 * entries, so that an access faults. An error would keep the queues off the hardware for
-	 * good.
+	 * -EFAULT: the memory was unmapped. As in amdgpu, this is no error: the queues run, and GPU
+	 * accesses to the memory fault.
 	 */
 	mem->invalid = ret == -EFAULT;
 	/*

@@ -131,8 +131,8 @@ static int kgd_mem_lock_each(struct amdkfd_process_info *info, struct drm_exec *
 }
 
 /*
- * Reserve all BOs for which kgd_mem_moves() is true, and call @fn(@info, @again). While @fn runs,
- * no other task can evict these BOs. Returns -ENOMEM, -ERESTARTSYS or the result of @fn.
+ * Reserve all BOs that a restore moves (kgd_mem_moves()), and call @fn. Other tasks cannot evict
+ * these BOs meanwhile. Returns -ENOMEM, -ERESTARTSYS or @fn's result.
  */
 static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 			  int (*fn)(struct amdkfd_process_info *info, bool again))
@@ -163,8 +163,8 @@ static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 }
 
 /*
- * Complete the placement of a BO that is in its place or is being copied there: move the BO to the
- * tail of the LRU list, and add the eviction fence.
+ * Complete the placement of a BO: update the LRU list, and add the eviction fence. The BO's copy
+ * may still run.
  */
 static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 {
@@ -185,9 +185,8 @@ static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 		if (!kgd_mem_sent_ahead(mem))
 			continue;
 		/*
-		 * If a BO was swapped out recently, start no copy. The copy could evict a BO from
-		 * VRAM to system memory, so that TTM would swap out one more BO. TTM holds a global
-		 * mutex during a swap-out, so other tasks that need a swap-out have to wait.
+		 * Start no copy shortly after a swap-out, because the copy could cause another. TTM
+		 * holds a global mutex during swap-outs, so other tasks would wait.
 		 */
 		if (vgpu_mm_is_swapping(mem->bo->vdev) || kfd_evict_signalled(info))
 			break;
@@ -252,8 +251,8 @@ static int kgd_mem_bring(struct amdkfd_process_info *info, struct kgd_mem *mem)
 }
 
 /*
- * Move each BO for which kgd_mem_moves() is true to its place, and write its page-table entries. If
- * @again is true, return -EAGAIN as soon as the eviction fence has signalled.
+ * Call kgd_mem_bring() for each BO that a restore moves. If @again is true, return -EAGAIN as soon
+ * as the eviction fence has signalled.
  */
 static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 {
@@ -281,9 +280,8 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 }
 
 /*
- * Return true if @mem is a mapped user pointer whose pages may be looked up now. In a process that
- * was created from a checkpoint, the memory may still be missing before the CRIU operation RESUME,
- * so restore_work looks the pages up after RESUME.
+ * Return true if @mem is a mapped user pointer that may be looked up now. Before the CRIU operation
+ * RESUME, its memory may not exist.
  */
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {
@@ -346,18 +344,16 @@ int kgd_mem_find_pages(struct kfd_process *p)
  * @p: process
  * @again: true to stop with -EAGAIN when the eviction fence has signalled
  *
- * The caller has created a new eviction fence, and has then called kgd_mem_find_pages(). In this
- * order, the fence exists before the pages are found, so any invalidation of found pages signals
- * the fence.
+ * The caller creates a new eviction fence, then calls kgd_mem_find_pages(). In this order, any
+ * invalidation of the found pages signals the fence.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
  * Return:
  * * 0, -ENOMEM, -ERESTARTSYS
- * * -EAGAIN if @again is true and the eviction fence has signalled, or if a user pointer has no
- *   pages to bind
- * * -EINVAL if a BO is pinned elsewhere, or if a GPU does not reach the memory of a BO
- * * -EIO if the device cannot address the pages of a user pointer
+ * * -EAGAIN: @again and a signalled eviction fence, or a user pointer without pages to bind
+ * * -EINVAL: a BO is pinned elsewhere, or a GPU does not reach a BO
+ * * -EIO: the device cannot address the pages of a user pointer
  */
 int kgd_mem_validate_all(struct kfd_process *p, bool again)
 {

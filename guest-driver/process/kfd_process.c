@@ -441,8 +441,7 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
  * @not_present: true if the hardware found no valid PTE
  * @write: true if the access was a write
  *
- * After the report, the caller must not change the PTE of @page, because the process may have
- * mapped memory there.
+ * After the report, do not change the PTE of @page: the process may have mapped memory there.
  *
  * Context: the fault worker.
  */
@@ -561,8 +560,7 @@ void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
  *
  * Return:
  * * 0, -ENOMEM
- * * -EINVAL if @drm_file is not a file of this GPU
- * * -EINVAL if @drm_file has an address space already, from ACQUIRE_VM or a DRM ioctl
+ * * -EINVAL: @drm_file is not a file of this GPU, or has an address space already
  */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)

@@ -261,10 +261,8 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
 }
 
 /*
- * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
- * A holder of kfd_process.mutex may take this mutex. A holder of this mutex takes neither an
- * mmap_lock nor kfd_process.mutex. Another thread may hold one of these two locks for long. If the
- * holder of this mutex waited for that thread, all other processes would wait for this mutex.
+ * Protects the process hash, the list of nodes, and kfd_process_device.drm_file. Taken after
+ * kfd_process.mutex. A holder never waits for an mmap_lock: all processes would wait.
  */
 extern struct mutex kfd_processes_mutex;
 
@@ -289,10 +287,9 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
  */
 struct kfd_process_ops {
 	/**
-	 * @sync_queues: load or unload the queues of a process on a GPU, as
-	 * kfd_process_device.evicted and the state of each queue require. Must not allocate,
-	 * because the caller holds kfd_process.queue_lock. Return: 0, or -ETIME if the hardware
-	 * does not respond in time
+	 * @sync_queues: load or unload a process's queues on a GPU, as kfd_process_device.evicted
+	 * and queue states require. Allocates nothing: kfd_process.queue_lock is held. Return: 0,
+	 * -ETIME (hardware timeout)
 	 */
 	int (*sync_queues)(struct kfd_process_device *pdd);
 	/**

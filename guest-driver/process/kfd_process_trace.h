@@ -59,13 +59,11 @@ DEFINE_EVENT(vgpu_process_class, vgpu_process_evict,
 );
 
 /*
- * An attempt to restore the BOs and queues of a process has ended. Fields:
+ * An attempt to restore a process has ended:
  *
  *	result		0 or a negative errno
- *	took_ms		duration of the attempt, without the look-up of user pointers' pages
+ *	took_ms		duration, without the look-up of user pointers' pages
  *	off_ms		time since the eviction
- *
- * The arguments took and off are in jiffies.
  */
 TRACE_EVENT(vgpu_process_restore,
 	TP_PROTO(pid_t pid, int result, unsigned long took, unsigned long off),

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates and removes /sys/class/kfd/kfd/proc/<pid>, the sysfs folder of a process, with:
+ * Creates and removes the sysfs folder of a process, /sys/class/kfd/kfd/proc/<pid>:
  *
  *	pasid		PASID of the process
- *	vram_<gpu id>	bytes of VRAM that the process has allocated on that GPU
+ *	vram_<gpu id>	bytes of VRAM on that GPU
  *	queues/<id>/	folder of a queue (kfd_queue_sysfs.c)
- *
- * Readers of the files take no lock, because kobject_del() waits for them.
  */
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
@@ -48,9 +46,8 @@ struct kfd_procfs_files {
 
 static struct kobject *kfd_procfs;
 /*
- * Protects the folders: kfd_process_detach() may remove a process's folder while a thread of the
- * process creates the folder of a queue. kfd_process.mutex cannot protect them, because an MMU
- * notifier calls kfd_process_detach() and must not wait for that mutex.
+ * Protects the folders. kfd_process.mutex cannot do this: kfd_process_detach() removes a folder in
+ * an MMU notifier, which must not wait for kfd_process.mutex.
  */
 static DEFINE_MUTEX(kfd_procfs_mutex);
 
@@ -139,7 +136,7 @@ void kfd_procfs_add(struct kfd_process *p)
 
 static void kfd_procfs_drop(struct kobject **kobj)
 {
-	/* kobject_del() waits until readers of the files have left. */
+	/* kobject_del() waits for readers of the files, so the readers need no lock. */
 	kobject_del(*kobj);
 	kobject_put(*kobj);
 	*kobj = NULL;

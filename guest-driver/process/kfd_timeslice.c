@@ -33,9 +33,8 @@
 #define KFD_FAILS_MAX		8u
 
 /*
- * Returns for how long BOs are spared after a restore: @took, but at least KFD_ACTIVE_MS and at
- * most @max_ms. @took is the duration of the restore or a multiple of the duration. @took and the
- * result are in jiffies.
+ * Returns @took, limited to the range from KFD_ACTIVE_MS to @max_ms. @took (a multiple of the
+ * restore's duration) and the result are in jiffies.
  */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
@@ -46,9 +45,8 @@ static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now)
 {
 	/*
-	 * For the time @wait after the start of the restore, allocations of VRAM do not evict the
-	 * process's BOs. The time is limited, because a task that allocates may hold locks that the
-	 * restore needs. If the task waited for the end of the restore, neither could go on.
+	 * Allocations of VRAM spare the process's BOs for @wait. The time is limited, because an
+	 * allocating task may hold locks that the restore needs.
 	 */
 	unsigned long wait = msecs_to_jiffies(KFD_ACTIVE_MS)
 			     << min(t->fails, KFD_FAILS_MAX);
@@ -101,10 +99,8 @@ bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 m
 	if (mem_type == TTM_PL_VRAM && !back)
 		return kfd_timeslice_left(t, now);
 	/*
-	 * The other evictions are swap-out, eviction from GTT, and eviction from VRAM for the
-	 * restore of another process. These may be refused for longer, because no task waits for
-	 * them: without swap-out, TTM exceeds its limit of system memory, and without space in
-	 * VRAM, the restore of the other process uses GTT.
+	 * Other evictions (for a restore, from GTT, swap-out) may be refused for longer: a restore
+	 * then uses GTT, and TTM exceeds its system-memory limit.
 	 */
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:

@@ -13,14 +13,6 @@ enum kfd_timeslice_state {
 
 /**
  * struct kfd_timeslice - time for which evictions spare the BOs of a process
- *
- * Locks that callers hold:
- *
- * - kfd_timeslice_begin(): kfd_process.mutex
- * - kfd_timeslice_end() after a failed restore: kfd_process.mutex
- * - kfd_timeslice_end() after a successful restore: kfd_process.mutex, kfd_process.queue_lock
- * - kfd_timeslice_off(): kfd_process.queue_lock. This function writes only the member @state
- * - kfd_timeslice_left(), kfd_timeslice_keeps(): none, so these functions may see old values
  */
 struct kfd_timeslice {
 	/** @state: KFD_TIMESLICE_OFF also after a restore that failed */
@@ -42,24 +34,29 @@ struct kfd_timeslice {
 	unsigned long slice_until;
 };
 
-/* Record that a restore begins. @now is the time in jiffies, as in the functions below. */
+/*
+ * Record that a restore begins. The caller holds kfd_process.mutex. @now is the time in jiffies, as
+ * in the functions below.
+ */
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now);
 /*
- * Record that the restore has ended. @on is true if the restore succeeded and the queues are
- * on the hardware.
+ * Record the end of a restore. @on is true if the queues are on the hardware. The caller holds
+ * kfd_process.mutex, with @on also kfd_process.queue_lock.
  */
 void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on);
-/* Record that the queues were taken off the hardware. Any context. */
+/*
+ * Record that the queues were taken off the hardware. The caller holds kfd_process.queue_lock.
+ * Writes only @state.
+ */
 void kfd_timeslice_off(struct kfd_timeslice *t);
 /*
- * Return the number of jiffies until an allocation may evict the process from VRAM, or 0 if an
- * allocation may do so now. Any context.
+ * Return the jiffies until an allocation may evict the process from VRAM, or 0. Any context,
+ * without a lock, so the result may be outdated.
  */
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now);
 /*
- * Return true if an eviction has to spare a BO of the process of @t. @mem_type (TTM_PL_*) is the
- * memory that has the BO. @back is true if the eviction makes room for the restore of another
- * process. Any context.
+ * Return true if a BO in @mem_type (TTM_PL_*) must not be evicted. @back: the eviction is for
+ * another process's restore. Any context, without a lock.
  */
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back);

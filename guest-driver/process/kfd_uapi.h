@@ -17,8 +17,8 @@
 #define KFD_GPUVM_LIMIT		0x7fffffffffffull
 
 /*
- * Offsets for mmap of /dev/kfd: the kind of memory in bits 63:62, kfd_node.gpu_id in bits 61:46.
- * The layout is uAPI of amdkfd, but no uAPI header defines it.
+ * Offsets for mmap of /dev/kfd: kind of memory in bits 63:62, kfd_node.gpu_id in bits 61:46. This
+ * layout is amdkfd's uAPI.
  */
 #define KFD_MMAP_TYPE_MASK		(3ull << 62)
 #define KFD_MMAP_TYPE_DOORBELL		(3ull << 62)

@@ -147,9 +147,8 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Mark lost BOs, and notify vgpu_reset.client. Each step waits for a lock, and the holder of the
- * lock may wait for an engine. So these steps have their own work item, and reset_work() stays free
- * to recover the engine.
+ * Mark lost BOs and notify vgpu_reset.client, outside reset_work(): holders of the needed locks may
+ * wait for reset_work().
  */
 static void reset_notify_work(struct work_struct *work)
 {
@@ -169,9 +168,8 @@ static void reset_notify_work(struct work_struct *work)
 	if (!reset->client)
 		return;
 	/*
-	 * engine_recovered() waits for locks of the client. A holder of these locks may wait for an
-	 * engine that hangs until reset_work() recovers the engine. If reset_work() made this call,
-	 * neither could go on.
+	 * engine_recovered() waits for locks of the client. A holder of these locks may wait for
+	 * reset_work() to recover an engine.
 	 */
 	for (i = 0; i <= VGPU_ENGINE_CP; i++)
 		if (what & VGPU_RECOVER_ENGINE(i))
@@ -198,9 +196,8 @@ static void reset_zap_work(struct work_struct *work)
 }
 
 /*
- * Remove user-space mappings of the BARs, and allow no new ones until vgpu_io_map_open(). If the
- * removal takes longer than RESET_ZAP_TIMEOUT, the reset starts anyway. Then writes of user space
- * through the remaining mappings are lost.
+ * Remove user-space mappings of the BARs, and forbid new ones until vgpu_io_map_open(). After
+ * RESET_ZAP_TIMEOUT the reset starts anyway: writes through remaining mappings are lost.
  */
 static void reset_close_mappings(struct vgpu_device *vdev)
 {
@@ -210,9 +207,8 @@ static void reset_close_mappings(struct vgpu_device *vdev)
 	vgpu_io_map_close(vdev);
 	WRITE_ONCE(reset->zap_wanted, wanted);
 	/*
-	 * Remove the mappings in a separate work item, and limit the wait for its end. The removal
-	 * calls MMU notifiers, and waits for fault handlers, which may be in reclaim. Notifiers and
-	 * reclaim may wait for fences that signal only after this reset.
+	 * Limit the wait: the removal waits for MMU notifiers and fault handlers. These may wait
+	 * for fences that signal only after this reset.
 	 */
 	queue_work(system_unbound_wq, &reset->zap_work);
 	if (!wait_event_timeout(reset->zap_wait, READ_ONCE(reset->zap_done) == wanted,
@@ -255,9 +251,8 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 }
 
 /*
- * Reset the device and restart its engines. If the reset fails, give the engines up. @parked has
- * VGPU_RECOVER_ENGINE() of each engine that is already parked. For such an engine i, @dead[i] is a
- * bitmap of user queues that must not run again. @dead is overwritten.
+ * Reset the device and restart its engines, or give the engines up. @parked has
+ * VGPU_RECOVER_ENGINE() of each engine that is parked already.
  */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
@@ -269,6 +264,10 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	vgpu_gmc_reset_begin(vdev);
 	if (client)
 		client->pre_reset(vdev, reason);
+	/*
+	 * @dead[i] is a bitmap of user queues that must not run again. For engines in @parked, the
+	 * caller has set the bitmap.
+	 */
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		if (!(parked & VGPU_RECOVER_ENGINE(i)))
 			vgpu_sdma_park(vdev, i, &dead[i]);

@@ -9,9 +9,8 @@
 /* Limit of consecutive device resets. At the next failure the driver gives up the device. */
 #define VGPU_RESET_TRIES	2u
 /*
- * Time in jiffies. If the device was not reset for this time, the count of consecutive resets
- * restarts at 0. The time must be longer than the time until a failure is detected (lockup_timeout,
- * 10 s unless changed).
+ * Time in jiffies without a reset, after which the count of resets restarts. Must exceed
+ * lockup_timeout, the time to detect a failure (default 10 s).
  */
 #define VGPU_RESET_CALM		(600 * HZ)
 

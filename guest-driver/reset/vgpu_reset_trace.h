@@ -42,8 +42,8 @@ TRACE_EVENT(vgpu_reset_begin,
 );
 
 /*
- * A recovery has ended. @what has the bit VGPU_RECOVER_* of each step that was taken. These may be
- * more steps than were requested. @us is the time since the request, in microseconds.
+ * A recovery has ended. @what has the bit VGPU_RECOVER_* of each step taken, maybe more than
+ * requested. @us: microseconds since the request.
  */
 TRACE_EVENT(vgpu_reset_end,
 	TP_PROTO(unsigned long what, u64 us),

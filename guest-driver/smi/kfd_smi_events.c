@@ -23,21 +23,21 @@ static DEFINE_SPINLOCK(kfd_smi_lock);
 
 /**
  * struct kfd_smi_client - an open file
- * @link: element of kfd_smi.clients
- * @smi: event log of the GPU; NULL after kfd_smi_fini()
- * @fifo: lines that the client has not read
- * @wait: wait queue of poll()
- * @events: mask of events
- * @pid: thread group that opened the file
- * @privileged: the opener had CAP_SYS_ADMIN
  */
 struct kfd_smi_client {
+	/** @link: element of kfd_smi.clients */
 	struct list_head link;
+	/** @smi: event log of the GPU; NULL after kfd_smi_fini() */
 	struct kfd_smi *smi;
+	/** @fifo: lines that the client has not read */
 	struct kfifo fifo;
+	/** @wait: wait queue of poll() */
 	wait_queue_head_t wait;
+	/** @events: mask of events */
 	u64 events;
+	/** @pid: thread group that opened the file */
 	pid_t pid;
+	/** @privileged: the opener had CAP_SYS_ADMIN */
 	bool privileged;
 };
 
@@ -48,9 +48,8 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 		KFD_SMI_EVENT_MASK_FROM_INDEX(KFD_SMI_EVENT_ALL_PROCESS);
 
 	/*
-	 * Each client gets the events of the process that opened the file, and the events that
-	 * concern no process (@pid is 0). A privileged client with KFD_SMI_EVENT_ALL_PROCESS gets
-	 * the events of all processes.
+	 * A client gets the events of its own process, and events without a process (@pid is 0).
+	 * KFD_SMI_EVENT_ALL_PROCESS gives a privileged client all events.
 	 */
 	if (pid && pid != client->pid &&
 	    !(client->privileged && client->events & all))
@@ -59,9 +58,8 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 }
 
 /*
- * Send @event to each client of @smi for which kfd_smi_wants() is true. @pid is the process that
- * the event concerns, or 0. @fmt and the arguments after @fmt come from a macro KFD_EVENT_FMT_* of
- * <linux/kfd_ioctl.h>.
+ * Send @event to each interested client (kfd_smi_wants()). @pid: process that the event concerns,
+ * or 0. @fmt and its arguments come from KFD_EVENT_FMT_*.
  */
 __printf(4, 5)
 static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,

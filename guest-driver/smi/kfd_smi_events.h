@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SMI events: reports of what happens on a GPU. User space reads these events from a file
- * (kfd_smi_open()).
- *
- * The sender of an event may hold other locks of the driver, for example in an MMU notifier. So
- * kfd_smi_lock must be the innermost lock, and smi/ calls no function of another folder.
+ * SMI events: reports about a GPU for user space (kfd_smi_open()). Senders may hold other driver
+ * locks, so smi/ calls no function of another folder.
  */
 #ifndef KFD_SMI_EVENTS_H
 #define KFD_SMI_EVENTS_H
@@ -47,19 +44,19 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 
 /**
  * struct kfd_smi_move - a migration, as its events describe it
- * @smi: event log of the GPU
- * @pid: process whose memory migrates
- * @page: number of the first page
- * @npages: number of pages, including those that fail to migrate
- * @to_vram: true: system memory to VRAM; false: VRAM to system memory
- * @trigger: KFD_MIGRATE_TRIGGER_*
  */
 struct kfd_smi_move {
+	/** @smi: event log of the GPU */
 	struct kfd_smi *smi;
+	/** @pid: process whose memory migrates */
 	pid_t pid;
+	/** @page: number of the first page */
 	unsigned long page;
+	/** @npages: number of pages, including those that fail to migrate */
 	unsigned long npages;
+	/** @to_vram: true: system memory to VRAM; false: VRAM to system memory */
 	bool to_vram;
+	/** @trigger: KFD_MIGRATE_TRIGGER_* */
 	unsigned int trigger;
 };
 

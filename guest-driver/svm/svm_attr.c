@@ -177,8 +177,8 @@ static int svm_attr_check_memory(struct svm_range_list *svms,
 }
 
 /*
- * Find the range that contains @page, and split the range so that one part starts at @page. Do
- * nothing if the new attributes equal the range's own. Returns 0 or -ENOMEM.
+ * Split the range that contains @page, directly before @page. Do nothing if the range already has
+ * the new attributes. Returns 0 or -ENOMEM.
  */
 static int svm_attr_split(struct kfd_process *p, unsigned long page,
 			  u32 nattrs,
@@ -322,9 +322,8 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 }
 
 /*
- * Called once for each range, with the range's location @loc; @first is true for the first range.
- * Computes *@folded, which is the location that all ranges have in common or, if they differ,
- * KFD_IOCTL_SVM_LOCATION_UNDEFINED.
+ * Called for each range, with the range's location @loc. At the end, *@folded is the common
+ * location, or KFD_IOCTL_SVM_LOCATION_UNDEFINED if the locations differ.
  */
 static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 {
@@ -433,19 +432,20 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
  * @start: first byte; page aligned
  * @size: bytes; page aligned and not zero
  * @nattrs: number of @attrs
- * @attrs: attributes, in kernel memory; GET_ATTR writes their values
+ * @attrs: attributes, in kernel memory; GET_ATTR writes the results to @attrs
  *
  * Context: a thread of @p; takes mmap_lock and the locks of svm/.
  *
  * Return:
  * * 0, -ENOMEM
- * * -EPERM if the kernel has no device-private memory
- * * -EINVAL if an operation, attribute or GPU is unknown, no GPU of @p has an address space, or the
- *   caller is a forked child
- * * -EOVERFLOW if the end wraps around
- * * -EFAULT if part of the interval is not mapped, or is a mapping of a device
- * * -EADDRINUSE if a BO is mapped, or about to be mapped, in the interval
- * * -EINTR if a signal is pending, and the mm has no MMU interval notifier yet
+ * * -EPERM: the kernel has no device-private memory
+ * * -EINVAL: an operation, attribute or GPU is unknown
+ * * -EINVAL: no GPU of @p has an address space
+ * * -EINVAL: the caller is a forked child
+ * * -EOVERFLOW: the end wraps around
+ * * -EFAULT: part of the interval is not mapped, or is a mapping of a device
+ * * -EADDRINUSE: a BO is mapped, or about to be mapped, in the interval
+ * * -EINTR: a signal is pending, and the mm has no MMU interval notifier yet
  * * an error of svm_map_pages()
  * * an error of svm_migrate_to_system(), for a prefetch to system memory
  */

@@ -32,9 +32,8 @@ static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
 }
 
 /*
- * Take svms->lock, which the caller releases whatever the result is. Return true if a range
- * overlaps @iv. If a pending munmap may remove the range, the function applies the munmap first,
- * and takes mmap_lock for that time.
+ * Take svms->lock, which the caller has to release. Return true if a range overlaps @iv. May take
+ * and release mmap_lock.
  */
 static bool svm_lock_has_range(struct svm_range_list *svms,
 			       struct svm_interval iv)
@@ -44,6 +43,7 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
 		return false;
 	if (list_empty_careful(&svms->deferred_range_list))
 		return true;
+	/* A pending munmap may remove the range, so let svm_lock() apply all pending munmaps. */
 	mutex_unlock(&svms->lock);
 	svm_lock(svms);
 	mmap_read_unlock(svms->mm);
@@ -81,10 +81,9 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
  * @start: first byte
  * @size: bytes
  *
- * The caller maps a BO at the addresses before svm_unclaim().
+ * The caller maps a BO at the addresses, and holds kfd_process.mutex until svm_unclaim().
  *
- * Context: the mm is alive. kfd_process.mutex is held until svm_unclaim(); no reservation is held.
- * Takes svm_range_list.lock, and mmap_lock if munmaps are pending.
+ * Context: the mm is alive; no reservation is held. Takes svm_range_list.lock and mmap_lock.
  *
  * Return: 0; -EADDRINUSE if a range overlaps; -EINVAL if @size is 0 or the end wraps around.
  */

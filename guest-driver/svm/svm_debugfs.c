@@ -151,9 +151,8 @@ static void svm_print_count(struct svm_print *s, unsigned long npages, bool syst
 }
 
 /*
- * Count the pages in VRAM with the page owner @owner (dev_private_owner), for each GPU. If @system
- * is true, also count the pages in system memory. Returns 0, -EBUSY if the pages are being moved,
- * or another error of hmm_range_fault().
+ * Count VRAM pages with page owner @owner. If @system is true, also count system pages. Returns 0,
+ * -EBUSY or an error of hmm_range_fault().
  */
 static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owner,
 			  bool system)
@@ -169,6 +168,7 @@ static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owne
 	if (ret)
 		return ret;
 	svm_peer_enter(&token);
+	/* Fail if a page may have moved since hmm->notifier_seq was read. */
 	if (mmu_interval_check_retry(hmm->notifier, hmm->notifier_seq))
 		ret = -EBUSY;
 	else
@@ -189,11 +189,7 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 	return true;
 }
 
-/*
- * Count the pages of a chunk. In VRAM, one call of svm_print_look() finds only pages of GPUs with
- * the same page owner, so call svm_print_look() for each page owner. Returns 0 or an error of
- * svm_print_look().
- */
+/* Count the pages of a chunk. Returns 0 or an error of svm_print_look(). */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)
 {
@@ -215,6 +211,10 @@ static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 
 	memset(&s->chunk, 0, sizeof(s->chunk));
 	for_each_set_bit(gpu, p->svms->bitmap_supported, p->svms->n_gpus) {
+		/*
+		 * One call of svm_print_look() finds the VRAM pages of all GPUs with one page
+		 * owner.
+		 */
 		if (!svm_print_first_of_owner(p, gpu))
 			continue;
 		ret = svm_print_look(s, &hmm, svm_pgmap_owner(p->pdds[gpu]->node),

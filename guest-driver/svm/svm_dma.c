@@ -9,9 +9,8 @@
 #include "svm_range.h"
 
 /*
- * Slots of consecutive pages. A slot holds the DMA address of a page. A chunk belongs to no range,
- * so the split of a range moves no slot. svms->lock protects the chunk. The lock of the range that
- * contains a page protects the page's slot.
+ * Slots of consecutive pages, independent of ranges. svms->lock protects a chunk; the lock of a
+ * range protects the slots of the range's pages.
  */
 struct svm_dma_chunk {
 	/*
@@ -29,9 +28,8 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 }
 
 /*
- * Skip the cache sync, because CPU caches are coherent with the device. A sync would also be wrong:
- * it hands a page over to one device, but other GPUs may use the same page at the same time, for
- * example the zero page.
+ * Skip the cache sync: CPU caches are coherent with the device. A sync would be wrong, too: other
+ * GPUs may use the page at the same time.
  */
 #define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 

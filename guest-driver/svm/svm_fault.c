@@ -80,10 +80,9 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 }
 
 /*
- * Find or create the range of a fault. Returns the range with svm_lock() held; or, with no lock
- * held:
+ * Find or create the range of a fault. If successful, returns with svm_lock() held. Errors:
  *
- * - ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE) if the access is not allowed
+ * - ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE): the access is not allowed
  * - ERR_PTR(-ENOMEM)
  */
 static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
@@ -180,9 +179,9 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
 		/*
-		 * Perhaps only a neighbouring page has no memory (-EFAULT, for example after the
-		 * end of a file), or keeps changing (-EAGAIN). Map only the faulting page. (-EPERM
-		 * is not expected, because svm_fault_vma() has checked the VMA of all these pages.)
+		 * Perhaps only a neighbouring page has no memory (-EFAULT) or keeps changing
+		 * (-EAGAIN). Map the faulting page alone. After svm_fault_vma(), -EPERM is not
+		 * expected.
 		 */
 		win->first = f->page;
 		win->last = f->page;
@@ -201,8 +200,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 }
 
 /*
- * Return true if the PTE now allows the access or is no-retry. With such a PTE, the access raises
- * no retry fault, so the PTE was written after the fault.
+ * Return true if the PTE now allows the access or is no-retry. Such a PTE causes no retry fault, so
+ * the fault is outdated.
  */
 static bool svm_fault_is_resolved(struct vgpu_vm *vm, const struct svm_fault *f)
 {
@@ -236,9 +235,8 @@ static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 }
 
 /*
- * Repair a fault, or drop it as stale. If the verdict is SVM_FAULT_DENIED, the caller still has to
- * compare the time of the fault with svm_gpu.unmap_ts: the fault is stale, too, if it is older than
- * the last removal of access.
+ * Repair a fault, or drop the fault as stale. If the verdict is SVM_FAULT_DENIED, svm_fault_judge()
+ * still tests whether the fault is stale.
  */
 static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 					 unsigned int gpu,
@@ -253,9 +251,8 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	    svm_fault_is_resolved(vm, f))
 		return SVM_FAULT_STALE;
 	/*
-	 * When the mm ends, its notifiers first unmap the ranges; then kfd_process.mmu_notifier
-	 * stops the queues. Until then, the queues may raise faults that cannot be repaired. So
-	 * SVM_FAULT_DYING makes the caller stop the queues.
+	 * After the mm's end, ranges are unmapped before the queues stop. Faults in between cannot
+	 * be repaired, so SVM_FAULT_DYING makes the caller stop the queues.
 	 */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
@@ -273,8 +270,8 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 }
 
 /*
- * Make the PTE of a page no-retry, so that an engine aborts a later access to the page instead of
- * retrying it. The caller has taken the process's queues off the hardware.
+ * Make a page's PTE no-retry, so that an engine aborts later accesses instead of retrying. The
+ * caller has taken the process's queues off the hardware.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)
@@ -283,9 +280,8 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	struct svm_range *r;
 
 	/*
-	 * The no-retry PTE needs a page table. If there is no memory for the table, leave the old
-	 * PTE. This is harmless: the process's queues are off the hardware and do not replay the
-	 * access. If a new queue accesses the page, another retry fault leads here again.
+	 * Without memory for a page table, keep the old PTE. This is harmless: the process's
+	 * queues are off the hardware, and a new queue faults again.
 	 */
 	if (vgpu_vm_reserve_tables(vm, page, page))
 		return;
@@ -326,18 +322,14 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
 	/*
-	 * If svms->cleared is set, a truncation of a file may have removed access, at an unknown
-	 * time: the access may have been allowed when this fault was raised. Move unmap_ts to the
-	 * present time, so that the test below finds the fault stale. If the access is still not
-	 * allowed, the replay raises a newer fault.
+	 * If svms->cleared is set, a truncation may have removed access after this fault. Set
+	 * unmap_ts to now, so that the test below finds the fault stale.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);
 	/*
-	 * If the process has unmapped memory or removed access rights since this fault was raised,
-	 * the access may have been allowed at the time of the fault. So the fault is stale.
-	 * Example: before this fault is handled, the repair of another fault maps the page, so the
-	 * queue goes on. Then the process unmaps the memory. Only now this fault is handled.
+	 * If access was removed after this fault was raised, the access may have been allowed until
+	 * then. So the fault is stale.
 	 */
 	if (verdict == SVM_FAULT_DENIED &&
 	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))
@@ -346,8 +338,8 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED) {
 		kfd_process_vm_fault(pdd, f->page, f->write);
 		/*
-		 * Write the no-retry PTE before the report. As soon as the report arrives, user
-		 * space may map memory at the page, and a later write would replace the new PTE.
+		 * Write the no-retry PTE before the report: afterwards, user space may map memory
+		 * at the page, and the write would replace this mapping.
 		 */
 		svm_fault_write_noretry(svms, gpu, f->page);
 		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);

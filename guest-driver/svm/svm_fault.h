@@ -17,15 +17,13 @@ struct svm_range_list;
 
 /* Verdict on a retry fault. trace_svm_service() prints these numbers. */
 enum svm_verdict {
-	/* Page table entries were written. */
+	/* Page table entries were written. svm_fault_service() sets *@win to their pages. */
 	SVM_FAULT_REPAIRED,
 	/*
-	 * The fault is out of date. If the engine still needs the page, it raises a new fault.
-	 * Causes:
+	 * Outdated fault; the replay may raise a new fault. Causes:
 	 *
-	 * - The PTE allows the access by now, or is no-retry.
-	 * - The access is not allowed now, but may have been allowed when the fault was raised (see
-	 *   svm_fault_checkpoint()).
+	 * - The PTE now allows the access or is no-retry.
+	 * - Access was removed later (svm_fault_checkpoint()).
 	 * - No process needs the repair.
 	 */
 	SVM_FAULT_STALE,
@@ -41,9 +39,8 @@ enum svm_verdict {
 };
 
 /*
- * Functions in svm_fault_queue.c. svm_fault_init() registers the interrupt handler. Returns 0,
- * -ENOMEM, or an error of vgpu_ih_register(). Before svm_fault_fini() the caller makes sure that no
- * process uses the GPU any more.
+ * Functions in svm_fault_queue.c. svm_fault_init() registers the interrupt handler; returns 0,
+ * -ENOMEM, or an error of vgpu_ih_register(). At svm_fault_fini(), no process uses the GPU.
  */
 int svm_fault_init(struct kfd_node *node);
 void svm_fault_fini(struct kfd_node *node);
@@ -54,15 +51,13 @@ void svm_fault_fini(struct kfd_node *node);
 void svm_fault_flush(struct svm_range_list *svms);
 
 /*
- * svm_fault.c. Record that access to memory was removed. Of the faults that cannot be repaired,
- * those older than this call are stale: they are acknowledged, but not denied. Sleeps in
- * vgpu_clock_read(). Callable in MMU notifiers that may block.
+ * svm_fault.c. Record a removal of access. Older faults that cannot be repaired are then stale, not
+ * denied. Sleeps; callable in MMU notifiers that may block.
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
- * Repair or deny a retry fault. @p is the process with the fault's PASID, or NULL. If the verdict
- * is SVM_FAULT_REPAIRED, *@win is set to the pages that the repair has mapped. The caller holds a
- * reference to @p, and acknowledges the fault afterwards. Takes mmap_lock and waits for page-ins.
+ * Repair or deny a retry fault of @p (NULL: unknown PASID). The caller holds a reference to @p and
+ * acknowledges the fault. Takes mmap_lock; waits for page-ins.
  */
 enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 				   const struct svm_fault *f,

@@ -19,7 +19,7 @@
 
 /*
  * A process that owns CAM slots has stalled if none of its faults was acknowledged for this time.
- * svm_cam_work() may then take the process's queues off the GPU. Most repairs take less time.
+ * Most repairs take less time.
  */
 #define SVM_CAM_STALL_MS	250u
 
@@ -72,9 +72,8 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 }
 
 /*
- * Return a fault queue that owns slots and has stalled, or NULL. Takes a reference to the process
- * of the queue; the caller drops it. The process is alive: while the queue owns slots,
- * svm_fault_irq() or the queue's work item holds a reference.
+ * Return a fault queue that owns slots and has stalled, or NULL. The caller drops the reference to
+ * the queue's process.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {
@@ -82,6 +81,10 @@ static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 	struct svm_fault_queue *found = NULL;
 	unsigned int i;
 
+	/*
+	 * The process of a queue is alive: while the queue owns slots, svm_fault_irq() or the
+	 * queue's work item holds a reference to the process.
+	 */
 	spin_lock_irq(&sn->fault_lock);
 	for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++) {
 		struct svm_fault_queue *q = sn->cam_owners[i];
@@ -97,10 +100,8 @@ static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 }
 
 /*
- * End the ownership of all slots of a queue, and drop the queued faults of these slots. The
- * caller holds svm_node.fault_lock.
- *
- * Return: a mask of the slots; the caller acknowledges them.
+ * Take all slots from @q, and drop the slots' queued faults. The caller holds svm_node.fault_lock,
+ * and acknowledges the slots of the returned mask.
  */
 static unsigned long svm_cam_take(struct svm_fault_queue *q)
 {
@@ -115,9 +116,7 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 			list_del_init(&sn->slots[i].link);
 		/*
 		 * If @q is serving a fault with this slot, svm_fault_ack() must not acknowledge the
-		 * slot again. (Such a fault may exist besides a queued fault with the same slot:
-		 * after a reset or a ring overflow, a new fault may get a slot before the old fault
-		 * is done.)
+		 * slot again. After a reset, a queued fault may have the same slot.
 		 */
 		if (q->serving && q->serving->cam == i)
 			q->serving->acked = true;
@@ -143,12 +142,8 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * If @stays is true, svm_cam_resume() undoes this eviction later. In two cases, undo the
-	 * eviction below instead:
-	 * - @q owned no slot any more. The worker of @q, which calls svm_cam_resume(), might not
-	 *   run again.
-	 * - @q->off is set already, for an earlier eviction. svm_cam_resume() undoes only one
-	 *   eviction.
+	 * If @q owned slots, the worker of @q will call svm_cam_resume(), which undoes this
+	 * eviction. But svm_cam_resume() undoes only one eviction (@q->off).
 	 */
 	stays = slots && !q->off;
 	if (stays)
@@ -162,6 +157,7 @@ static void svm_cam_release(struct svm_fault_queue *q)
 		kfd_smi_queue_eviction(&q->node->smi, p->lead_thread->pid,
 				       KFD_QUEUE_EVICTION_TRIGGER_SVM);
 	} else {
+		/* svm_cam_resume() will not undo this eviction. */
 		kfd_process_restore_queues(pdd);
 	}
 }

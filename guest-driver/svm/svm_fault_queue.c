@@ -49,8 +49,7 @@ static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 /*
  * Add a fault to @q->pending. Called in hard interrupt context.
  *
- * Return: false if the worker need not run: an earlier entry of the same fault is queued or being
- * served, or the fault is dropped.
+ * Return: true if the worker has to run; false if the fault is known already, or dropped.
  */
 static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 {
@@ -82,9 +81,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * The counter of retry faults must be comparable with the counter of acknowledgments. If
-	 * this entry repeats a fault (@known) or replaces a queued fault (@waits), one
-	 * acknowledgment answers both entries. So count only the earlier entry.
+	 * If this entry repeats (@known) or replaces (@waits) an earlier fault, one acknowledgment
+	 * answers both. So count only the earlier fault.
 	 */
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
@@ -124,9 +122,8 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 	p = kfd_lookup_process_by_pasid(f.pasid);
 	q = svm_fault_queue_of(node, p);
 	/*
-	 * If this call queues the work item of a process, the work item takes over the reference to
-	 * the process. The work item of svm_node.faults belongs to no process (q->svms is NULL) and
-	 * holds no reference, so drop the reference here.
+	 * A queued work item of a process takes over the reference to the process. The work item of
+	 * svm_node.faults (q->svms is NULL) holds no reference.
 	 */
 	if (svm_fault_add(q, &f) && queue_work(q->wq, &q->work) && q->svms)
 		return;
@@ -160,9 +157,8 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Move the next fault of @q->batch into @f. If @by is NULL, take any fault. Otherwise the repair of
- * fault @by has mapped the pages @win: take only a fault that this mapping resolves. Returns false
- * if the batch has no such fault.
+ * Move a fault from @q->batch into @f. If @by is not NULL, take only a fault that
+ * svm_fault_covered() accepts. Returns false if there is none.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)
@@ -189,11 +185,7 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 	return found;
 }
 
-/*
- * Report a no-retry fault, or handle and acknowledge a retry fault. If a retry fault was repaired,
- * the new mapping may allow the accesses of other faults in the batch. Acknowledge these faults,
- * too.
- */
+/* Report a no-retry fault, or handle and acknowledge a retry fault. */
 static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {
 	struct kfd_process *p = q->svms ? svm_process(q->svms) : NULL;
@@ -207,6 +199,7 @@ static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 	}
 	verdict = svm_fault_service(q->node, p, f, &win);
 	svm_fault_ack(q, f);
+	/* After a repair, acknowledge other faults of the batch that the new mapping resolves. */
 	if (verdict != SVM_FAULT_REPAIRED)
 		return;
 	while (svm_fault_take(q, f, &win, &other))

@@ -74,8 +74,8 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f);
  */
 void svm_cam_resume(struct svm_fault_queue *q);
 /*
- * Work function of svm_node.cam_work. If no CAM slot is free, takes the user queues of processes
- * with stalled fault queues off the hardware, and acknowledges the faults of these processes.
+ * Work function of svm_node.cam_work. If no CAM slot is free, takes the user queues of stalled
+ * processes off the hardware and acknowledges these processes' faults.
  */
 void svm_cam_work(struct work_struct *work);
 

@@ -112,8 +112,8 @@ static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
 }
 
 /*
- * Convert buf->pfns to buf->dma and buf->spans. Returns 0; -EIO if a system page cannot be mapped
- * for DMA by @node; -EXDEV if a page is in VRAM of a peer that @node cannot reach.
+ * Convert buf->pfns to buf->dma and buf->spans. Returns 0; -EIO if a DMA mapping fails; -EXDEV if
+ * @node cannot reach a page in VRAM.
  */
 static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 			   unsigned long npages)
@@ -188,9 +188,8 @@ static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 }
 
 /*
- * Write the page table entries that svm_build_spans() has prepared. Returns 0; -EBUSY if the CPU's
- * page tables changed; -EXDEV if the content of a page in VRAM is lost. On an error, undoes the DMA
- * mappings of svm_build_spans().
+ * Write the page table entries of svm_build_spans(). Returns 0; -EBUSY if the CPU's page tables
+ * changed; -EXDEV if a page in VRAM is lost.
  */
 static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 			    struct svm_interval iv, unsigned long seq)
@@ -202,9 +201,8 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 	int ret = 0;
 
 	/*
-	 * The notifier changes its sequence number and clears entries under r->lock. If it has done
-	 * so since @seq was read, @seq is outdated. If it is called later, it waits for r->lock and
-	 * then clears the entries that are written here.
+	 * The notifier clears entries under r->lock. A call before this point makes @seq outdated;
+	 * a later call clears the entries that are written here.
 	 */
 	mutex_lock(&r->lock);
 	if (mmu_interval_read_retry(&r->notifier, seq))
@@ -213,6 +211,7 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 		ret = -EXDEV;
 	if (ret) {
 		mutex_unlock(&r->lock);
+		/* Undo the DMA mappings of svm_build_spans(). */
 		svm_dma_unmap_array(dev, buf->dma, svm_interval_pages(iv));
 		return ret;
 	}
@@ -296,9 +295,8 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork, a page in VRAM is shared copy-on-write. If the owner of such a page
-		 * is hmm.dev_private_owner, HMM returns the page read-only. Despite
-		 * HMM_PFN_REQ_WRITE, HMM raises no write fault, which would copy the page.
+		 * After fork, a page in VRAM is shared copy-on-write. If the page's owner is
+		 * hmm.dev_private_owner, HMM returns the page read-only despite HMM_PFN_REQ_WRITE.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))
@@ -348,8 +346,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Map @iv as svm_map_pages() does, but skip pages that have no memory or allow no access. To find
- * these pages, the function bisects @iv; the recursion is at most SVM_CHUNK_ORDER deep.
+ * Map @iv as svm_map_pages() does, but skip pages without memory or access. Bisects @iv
+ * recursively, at most SVM_CHUNK_ORDER deep.
  */
 static int svm_map_what_is_there(struct svm_range *r, unsigned int gpu,
 				 struct svm_interval iv)
@@ -477,6 +475,10 @@ void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 	svm_lock(svms);
 	r = svm_range_find(svms, page);
 	pte = r ? vgpu_vm_read_pte(vm, page) : 0;
+	/*
+	 * The VRAM may be that of a peer with the link down. Unmap the range, so that the next
+	 * access raises a repairable retry fault.
+	 */
 	if ((pte & (VGPU_PTE_VALID | VGPU_PTE_SYSTEM)) == VGPU_PTE_VALID)
 		svm_unmap_range(r);
 	svm_unlock(svms);

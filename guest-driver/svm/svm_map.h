@@ -27,22 +27,21 @@ enum svm_map_access {
 int svm_map_buf_init(struct svm_range_list *svms);
 void svm_map_buf_fini(struct svm_range_list *svms);
 /*
- * Map the pages @iv of @r for GPU index @gpu; fault in pages that the CPU has not mapped. The
- * caller holds svm_lock(). Pages that were mapped before an error stay mapped. Returns:
+ * Map the pages @iv of @r for GPU index @gpu, and fault in missing pages. The caller holds
+ * svm_lock(). After an error, earlier pages stay mapped. Returns:
  *
  * - 0, -ENOMEM
- * - -EFAULT if a page has no memory, is not readable, or lost its content in a reset
- * - -EPERM if @access is SVM_MAP_WRITE and the VMA forbids writes
- * - -EINVAL if a page is outside of the GPU's address space
- * - -EIO if the device cannot address a page
- * - -EAGAIN if the memory map keeps changing
+ * - -EFAULT: a page has no memory, is not readable, or lost its content in a reset
+ * - -EPERM: the VMA forbids SVM_MAP_WRITE
+ * - -EINVAL: a page is outside of the GPU's address space
+ * - -EIO: the device cannot address a page
+ * - -EAGAIN: the memory map keeps changing
  */
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
- * Map all of @r for those GPUs of @gpus that have a VM. If @lenient is true, skip pages for which
- * svm_map_pages() returns -EFAULT. The caller holds svm_lock(). Returns 0 or an error of
- * svm_map_pages().
+ * Map @r for the GPUs of @gpus that have a VM. If @lenient, skip pages that give -EFAULT. The
+ * caller holds svm_lock(). Returns as svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /*
@@ -56,15 +55,13 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
  */
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
- * Clear all entries of @r on all GPUs, no-retry entries included. If r->mapped is not empty, and
- * svm_range_stays_mapped() is true for @r, first evict the process's queues. The caller holds
- * svms->lock.
+ * Clear all entries of @r on all GPUs, no-retry entries included. May evict the process's queues
+ * first (svm_range_stays_mapped()). The caller holds svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*
  * Handle a no-retry fault of GPU index @gpu at @page. If the PTE translates to VRAM, unmap the
- * page's range, because the VRAM may be that of a peer with the link down. Then the next access
- * raises a retry fault, which can be repaired. Takes svm_lock().
+ * page's range. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);
@@ -87,9 +84,8 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * For each slot of @iv, unmap the old page from DMA, and store the new address from @addrs. Called
- * after svm_dma_reserve(), and after the GPU's entries of @iv have been replaced. The caller holds
- * the range's lock.
+ * Replace the slots of @iv by @addrs. Unmaps old pages from DMA, so the GPU's entries must be
+ * replaced first. The caller holds the range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);

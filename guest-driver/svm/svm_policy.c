@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Decides where SVM memory is placed (docs/faults.md, "Where a fault brings memory").
- *
- * DOC: policies
- *
- * The policy decides on a fault of a GPU with plain ACCESS, if the memory has no preferred location
- * that the GPU reaches:
- *
- *	amdgpu		migrate to the GPU's VRAM
- *	in_place	no migration if the GPU reaches the memory, else to system memory
- *	adaptive	as amdgpu if svm_adaptive_pulls(), else as in_place
- */
+/* Decides where SVM memory is placed (docs/faults.md, "Where a fault brings memory"). */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 #include <linux/string.h>
@@ -24,10 +13,8 @@
 #include "svm_range.h"
 
 /*
- * Time for which a struct svm_pull (a migration to a GPU's VRAM) counts as recent. If several GPUs
- * fault on the same memory, svm_policy_contested() keeps the memory from moving to and fro. For
- * this, a GPU's pull must still be recent when the same GPU faults again. In between, a slow debug
- * kernel may have to repair a few faults, so the time must be longer than these repairs.
+ * Time for which svm_policy_contested() regards a migration to VRAM as recent. Must exceed a few
+ * fault repairs, also on a slow debug kernel.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */
@@ -35,6 +22,13 @@
 /* Adaptive policy: limit of svm_range.lead, so that another GPU can catch up. */
 #define SVM_LEAD_MAX		8
 
+/*
+ * A policy decides on a fault of a GPU with plain ACCESS and no preferred location in reach:
+ *
+ *	amdgpu		migrate to the GPU's VRAM
+ *	in_place	no migration if the GPU reaches the memory, else to system memory
+ *	adaptive	as amdgpu if svm_adaptive_pulls(), else as in_place
+ */
 static const char * const svm_policy_names[] = {
 	[SVM_POLICY_AMDGPU] = "amdgpu",
 	[SVM_POLICY_IN_PLACE] = "in_place",
@@ -83,8 +77,8 @@ static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
 }
 
 /*
- * Return true if GPU index @gpu reaches VRAM of GPU index @home: they are one GPU, or two GPUs of a
- * hive with the link up. SVM does not use VRAM of other GPUs over PCIe (svm_owner_get()).
+ * Return true if GPU index @gpu reaches VRAM of GPU index @home. SVM uses a peer's VRAM over a hive
+ * link, not over PCIe (svm_owner_get()).
  */
 static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 			unsigned int home)
@@ -93,11 +87,7 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 					       svm_gpu_vdev(r->svms, home));
 }
 
-/*
- * Return true if pages of the range may be placed in VRAM of GPU index @home. The driver maps the
- * range for some GPUs (@here) without waiting for a fault. Each of these GPUs must reach the VRAM:
- * the mapping for a GPU that does not reach it would migrate the pages to system memory again.
- */
+/* Return true if pages of the range may be placed in VRAM of GPU index @home. */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
 	DECLARE_BITMAP(here, SVM_MAX_GPU);
@@ -106,6 +96,10 @@ static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 	bitmap_copy(here, r->attrs.bitmap_aip, SVM_MAX_GPU);
 	if (svm_range_stays_mapped(r))
 		bitmap_or(here, here, r->attrs.bitmap_access, SVM_MAX_GPU);
+	/*
+	 * The driver maps the range for GPUs in @here without a fault. If such a GPU does not reach
+	 * the VRAM, the mapping would migrate the pages away.
+	 */
 	for_each_set_bit(gpu, here, r->svms->n_gpus)
 		if (!svm_reaches(r, gpu, home))
 			return false;
@@ -119,14 +113,8 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * Mark a recent pull (struct svm_pull) of @page as contested if the current fault takes @page away
- * from the GPU of the pull. svm_policy_contested() then keeps @page from migrating back.
- *
- * - If @in_place is false, the fault migrates @page to VRAM of GPU index @gpu. So mark the pulls of
- *   all other GPUs.
- * - If @in_place is true, the fault maps @page for @gpu, without migration to VRAM. Only a page in
- *   VRAM that @gpu does not reach leaves this VRAM, to system memory. So mark the pulls of GPUs
- *   with such VRAM.
+ * Mark each recent struct svm_pull of @page as contested if this fault takes @page from the pulling
+ * GPU. Unless @in_place, the fault migrates @page to VRAM of @gpu.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
@@ -139,8 +127,8 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 		struct svm_gpu *g = &svms->gpus[i];
 
 		/*
-		 * If @in_place is true, and @gpu reaches the VRAM of GPU i, a page in this VRAM
-		 * stays there: the fault takes nothing away from GPU i.
+		 * If @in_place is true and @gpu reaches the VRAM of GPU i, pages in this VRAM stay
+		 * there, so nothing is contested.
 		 */
 		for (k = 0; i != gpu && k < SVM_PULLS; k++)
 			if (svm_pull_is_recent(&g->pulls[k], page, now) &&
@@ -150,9 +138,8 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if GPU index @home pulled @page recently, and a fault of another GPU took the page
- * away. Then @page must not migrate to @home again. Otherwise, two GPUs could take pages away from
- * each other without end, and an engine that needs two pages at once might never have both.
+ * Return true if GPU index @home recently pulled @page and another GPU took @page away. Then @page
+ * must not return, or GPUs take pages from each other forever.
  */
 static bool svm_policy_contested(const struct svm_range *r, unsigned int home,
 				 unsigned long page)
@@ -180,9 +167,8 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
- * Return true if VRAM of GPU index @home has no space for @pages pages, and the current fault must
- * not evict other memory. Of the faults that find no space, the first may evict, the second must
- * not, the third may, and so on. As a result, faults evict each other's memory less often.
+ * Return true if VRAM of GPU index @home has no space for @pages pages, and this fault must not
+ * evict other memory.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
@@ -191,13 +177,17 @@ static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 	u64 size = vgpu_vram_mgr_size(vdev);
 	u64 used = vgpu_vram_mgr_usage(vdev);
 
+	/*
+	 * Only every second fault without space may evict, so that faults evict each other's memory
+	 * less often.
+	 */
 	return size - min(used, size) < pages << PAGE_SHIFT &&
 	       svms->gpus[home].full_faults++ & 1;
 }
 
 /*
- * Count a fault of @gpu, as in a majority vote (Boyer-Moore): a fault of the leader increments the
- * lead, a fault of another GPU decrements the lead. If the lead is 0, @gpu becomes the leader.
+ * Count a fault of @gpu, as in a majority vote (Boyer-Moore). Faults of the leader raise r->lead,
+ * faults of other GPUs lower r->lead.
  */
 static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 {

@@ -13,7 +13,12 @@ struct kfd_process;
 
 /*
  * svm_policy_now() and svm_policy_name() need no lock; the caller of any other function holds
- * svms->lock.
+ * svms->lock. svm_policy_fault() and svm_policy_prefetch() may read registers.
+ */
+
+/*
+ * A location is a gpu_id (VRAM of this GPU), 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED
+ * (none).
  */
 
 /* Return the policy for processes that are created now. */
@@ -21,10 +26,8 @@ enum svm_policy svm_policy_now(void);
 /* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * GPU index @gpu has faulted at @page. Decide to which memory the pages @win of @r have to migrate.
- * Call once per fault, because the policy counts the calls. May read registers.
- * Sets *@loc to a gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED (no migration).
- * Returns 0, or -EACCES if the GPU may not access @r.
+ * Set *@loc to the location for @win after a fault of GPU index @gpu at @page. Call once per fault.
+ * Returns 0 or -EACCES (no access).
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);
@@ -32,14 +35,13 @@ int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 		       struct svm_interval iv);
 /*
- * Return where a prefetch to r->attrs.prefetch_loc goes: a gpu_id, 0 for system memory (also if the
- * pages may not be placed in the VRAM of the GPU), or KFD_IOCTL_SVM_LOCATION_UNDEFINED if no
- * location is set.
+ * Return the location of a prefetch to r->attrs.prefetch_loc. Returns 0 if the pages may not be
+ * placed in the GPU's VRAM.
  */
 u32 svm_policy_prefetch(const struct svm_range *r);
 /*
- * Set *@gpus to the GPUs for which SET_ATTR itself maps the range, without waiting for a fault.
- * @placed is the gpu_id of the GPU to which a prefetch has migrated the range, or 0.
+ * Set *@gpus to the GPUs for which SET_ATTR maps the range without a fault. @placed: gpu_id to
+ * which a prefetch migrated the range, or 0.
  */
 void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Some ranges must be mapped whenever the process's queues run (svm_range_stays_mapped()). With
- * XNACK off, for example, the GPU cannot retry an access that finds no entry. While such a
- * range is not mapped, this file keeps the queues off the hardware.
+ * Keeps a process's queues off the hardware while ranges that must stay mapped
+ * (svm_range_stays_mapped()) are not mapped. Without XNACK, a GPU cannot retry accesses.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"

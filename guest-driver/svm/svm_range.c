@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Implements struct svm_range_list: the tree of a process's ranges, MMU notifiers, and munmap.
- *
- * DOC: ranges and munmap
- *
- * The bounds of a range do not change. On munmap, the MMU notifier clears the GPU entries at once,
- * but only logs the change of the tree. svm_lock() and svm_lock_write() apply the log.
- */
+/* Implements struct svm_range_list: the tree of a process's ranges, MMU notifiers, and munmap. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/mm.h>
@@ -30,6 +23,10 @@
 #include "svm_range.h"
 #include "svm_trace.h"
 
+/*
+ * The bounds of a range never change. On munmap, the notifier clears GPU entries at once, but only
+ * logs the tree's change. svm_lock() applies the log.
+ */
 static const struct mmu_interval_notifier_ops svm_range_notifier_ops;
 
 struct svm_range *svm_range_find(struct svm_range_list *svms,
@@ -163,6 +160,7 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 {
 	struct svm_range *r = svm_range_insert(svms, iv, attrs);
 
+	/* Clear no-retry entries in @iv, which the driver wrote when it denied faults. */
 	if (!IS_ERR(r))
 		svm_clear_noretry(svms, iv);
 	return r;
@@ -170,8 +168,8 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
 
 /*
- * Merge the state of @old into @r. While @old has a notifier, the notifier may change @old at any
- * time. So the caller has to merge again after the notifier was removed.
+ * Merge the state of @old into @r. Repeat this after @old's notifier was removed: until then, the
+ * notifier may change @old.
  */
 static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
 {
@@ -225,9 +223,8 @@ static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 	struct interval_tree_node *node, *next;
 
 	/*
-	 * If a split fails (-ENOMEM), the loop removes the whole range, so that no GPU keeps an
-	 * entry for @iv. Then the range's pages outside @iv lose their attributes. With XNACK on, a
-	 * later fault sets default attributes; with XNACK off, a later access is denied.
+	 * If a split fails, the loop below removes the whole range: no GPU may keep an entry for
+	 * @iv. Pages outside @iv lose their attributes.
 	 */
 	svm_range_split_at(svms, iv.first);
 	if (iv.last != ULONG_MAX)
@@ -433,8 +430,7 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 		svm_fault_checkpoint(r->svms);
 	/*
 	 * MMU_NOTIFY_CLEAR may be a truncation. A truncation removes access, as a munmap does, so
-	 * unmap_ts must be set. But the event is too frequent to read the GPU clock each time. So
-	 * only set a flag: svm_fault_judge() sets unmap_ts before it denies a fault.
+	 * svm_fault_judge() must set unmap_ts. This event is too frequent to read GPU clocks here.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);
@@ -570,8 +566,8 @@ void svm_range_list_fini(struct kfd_process *p)
 	/* All ranges are removed below, so pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
 	/*
-	 * Wait for work items of fault queues. None is queued any more, since a queued item holds a
-	 * reference to the process. But an item that has just dropped its reference may still run.
+	 * No work item of a fault queue is queued: it would hold a reference to the process. But an
+	 * item that dropped its reference may still run.
 	 */
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",

@@ -250,12 +250,12 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 	     (node) = interval_tree_iter_next((node), (first), (last)))
 
 /*
- * svm_range.c: locks of the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() takes
- * mmap_lock for writing. Then both functions take svms->lock and apply all pending munmaps to the
- * tree. svm_downgrade() downgrades mmap_lock to reading. The caller holds a reference to the mm.
+ * svm_range.c: take mmap_lock, for reading or for writing, and svms->lock. Then apply all pending
+ * munmaps. The caller holds a reference to the mm.
  */
 void svm_lock(struct svm_range_list *svms);
 void svm_lock_write(struct svm_range_list *svms);
+/* Downgrade mmap_lock from writing to reading. */
 void svm_downgrade(struct svm_range_list *svms);
 /* Undo svm_lock(), or svm_lock_write() after svm_downgrade(). */
 void svm_unlock(struct svm_range_list *svms);
@@ -271,12 +271,8 @@ void svm_unlock_write(struct svm_range_list *svms);
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
- * Create the range of @iv. Clear the no-retry entries in @iv, which the driver wrote when it denied
- * faults. No range may overlap @iv. The caller holds svm_lock_write(). Returns the range or
- * ERR_PTR():
- *
- * - -ENOMEM if no memory is left
- * - -EINTR if a signal is pending and the mm has no MMU interval notifier yet
+ * Create the range of @iv; no other range overlaps @iv. The caller holds svm_lock_write(). Returns
+ * ERR_PTR(-ENOMEM), or ERR_PTR(-EINTR) if a signal is pending.
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,
@@ -287,14 +283,14 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
  */
 int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
 /*
- * Return true if a BO is mapped in @iv on any GPU, or is being mapped there (svm_claim()). The
- * caller holds svms->lock. A false result stays valid until svms->lock is dropped. May sleep.
+ * Return true if a BO is mapped, or about to be mapped, in @iv. A false result is valid while the
+ * caller holds svms->lock. May sleep.
  */
 bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 
 /*
- * svm_queue_evict.c. Return true if queues must be off the hardware while GPU page table entries of
- * @r are missing. This is so if XNACK is off, or if @r has the flag GPU_ALWAYS_MAPPED. Any context.
+ * svm_queue_evict.c. Return true if queues must be off the hardware while entries of @r are
+ * missing: XNACK is off or @r has GPU_ALWAYS_MAPPED. Any context.
  */
 bool svm_range_stays_mapped(const struct svm_range *r);
 /*

@@ -50,8 +50,8 @@ TRACE_EVENT(svm_fault,
 );
 
 /*
- * A retry fault got a verdict (enum svm_verdict). If the verdict is "repaired", the worker has
- * mapped the pages from @first to @last. With any other verdict @first and @last have no meaning.
+ * A retry fault got a verdict (enum svm_verdict). If the verdict is "repaired", the pages @first to
+ * @last are mapped; otherwise @first and @last have no meaning.
  */
 TRACE_EVENT(svm_service,
 	TP_PROTO(u16 pasid, u32 serial, unsigned long page, unsigned long first,
@@ -83,9 +83,8 @@ TRACE_EVENT(svm_service,
 );
 
 /*
- * A migration begins. At its end the same thread traces svm_migrate, with one exception: if
- * svm_migrate_to_system() fails or moves no pages, this event stays without a svm_migrate. @pasid
- * is 0 for a CPU fault or an eviction.
+ * A migration begins. The same thread later traces svm_migrate, unless svm_migrate_to_system()
+ * fails or moves no page. CPU faults and evictions have @pasid 0.
  */
 TRACE_EVENT(svm_migrate_begin,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,

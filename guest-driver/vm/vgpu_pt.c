@@ -2,17 +2,10 @@
 /*
  * Writes and clears entries of gfx90a page tables (include/vgpu/pte.h), and splits leaves.
  *
- * DOC: layout and leaves
- *
- *	PDB2 --> PDB1 --> PDB0 --> PTB --> page
- *
- *	PDB2	entries point to PDB1 tables
- *	PDB1	entries point to PDB0 tables, with the block fragment size 9 (VGPU_PDE_BFS)
- *	PDB0	entries point to PTBs (with VGPU_PTE_TF), or are leaves: PTEs for 2 MiB
- *	PTB	entries are PTEs, each for one page
- *
- * The driver keeps a PTB for each leaf. The hardware does not reach this PTB while the leaf is in
- * the PDB0. To split or clear the leaf, the driver replaces the leaf with a pointer to the PTB.
+ *	PDB2	points to PDB1 tables
+ *	PDB1	points to PDB0 tables, with block fragment size 9 (VGPU_PDE_BFS)
+ *	PDB0	points to PTBs (VGPU_PTE_TF), or has leaves: PTEs for 2 MiB
+ *	PTB	has PTEs for one page each
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -108,9 +101,8 @@ static void pt_room(struct vgpu_pt *pt)
 }
 
 /*
- * Returns true if one of the entries is valid (vgpu_pt_table.valid). Then a change of the entries
- * needs a TLB flush. The bitmap also has the entries that deny access, which the TLB does not hold.
- * For these entries, the flush is unnecessary but harmless.
+ * Returns true if a change of the entries needs a TLB flush. Entries that deny access count, too:
+ * their flush is unnecessary but harmless.
  */
 static bool pt_any_valid(const struct vgpu_pt_table *table, unsigned int index,
 			 unsigned int n)
@@ -211,9 +203,8 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
 	/*
-	 * The hardware does not reach the PTB now, but the PTB stays in the tree. Set all entries
-	 * of the PTB to 0 now. To unmap all pages of the leaf, pt_clear_part() then only needs to
-	 * replace the leaf with the pointer to the PTB.
+	 * Zero the PTB, which the hardware does not reach now. To unmap the leaf, pt_clear_part()
+	 * then only writes the pointer to the PTB.
 	 */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
@@ -226,16 +217,13 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
 }
 
 /**
- * vgpu_pt_write() - map a span
+ * vgpu_pt_write() - map a span, by 2 MiB leaves where possible
  * @pt: tree, locked
- * @first: first page; vgpu_pt_reserve() has created the tables of the pages
+ * @first: first page; all tables exist (vgpu_pt_reserve())
  * @span: memory and flags
- * @max_frag: largest fragment in a PTB, log2 of pages; 0 for no fragments. A later change of one
- *            page must write all entries of the page's fragment again
+ * @max_frag: log2 of pages in the largest fragment of a PTB; 0: no fragments
  *
- * Writes 2 MiB leaves where alignment allows.
- *
- * Return: true if a valid entry was overwritten: the caller must flush the TLB.
+ * Return: true if the caller must flush the TLB.
  */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag)
@@ -287,8 +275,8 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 		leaf = false;
 	}
 	/*
-	 * If the pages are mapped by a leaf, the hardware does not reach the PTB yet: write the
-	 * PTB's entries first, then replace the leaf with the pointer to the PTB.
+	 * If a leaf maps the pages, write the PTB before the pointer to the PTB: the hardware must
+	 * not reach an unfinished PTB.
 	 */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;

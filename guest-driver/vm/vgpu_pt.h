@@ -31,14 +31,13 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * Largest number of calls of vgpu_pt_ops.write in one step. A step changes entries in the range of
- * one PDB0 entry. The longest step splits a leaf, then maps pages in aligned blocks of 2^n pages.
- * The blocks first become larger, then smaller. Calls:
+ * Largest number of calls of vgpu_pt_ops.write in one step, which changes the range of one PDB0
+ * entry:
  *
- * - 2 for the split: the PTEs, and the pointer to the PTB
- * - at most VGPU_PT_SHIFT for the growing blocks, one for each size
+ * - 2 to split a leaf
+ * - VGPU_PT_SHIFT for blocks (2^n pages) of growing size
  * - 1 for all blocks of the largest size
- * - at most VGPU_PT_SHIFT for the shrinking blocks, one for each size
+ * - VGPU_PT_SHIFT for blocks of shrinking size
  * - 1 as a margin
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)

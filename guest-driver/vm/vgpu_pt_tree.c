@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Grows, trims and rebuilds the tree of page tables.
- *
- * Notifiers clear entries, and must not free memory. So a table that becomes empty stays in the
- * tree and is put on a list. Later vgpu_pt_trim() removes the listed tables that are still empty.
+ * Grows, trims and rebuilds the tree of page tables. Notifiers, which clear entries, must not free
+ * memory, so empty tables stay in the tree until vgpu_pt_trim().
  */
 #include <linux/slab.h>
 
@@ -165,15 +163,12 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 }
 
 /**
- * vgpu_pt_reserve() - create the tables for some pages
- * @pt: tree, not locked; the caller serialises calls of this function and of vgpu_pt_trim()
+ * vgpu_pt_reserve() - create all tables of some pages, so that writes need no allocation
+ * @pt: tree, not locked; no other vgpu_pt_reserve() or vgpu_pt_trim() runs
  * @first: first page
  * @last: last page
  *
- * Afterwards entries of the pages can be written, and leaves split, without allocating.
- *
- * Return: 0; -EINVAL if @last is outside of the address space; -ENOMEM or another error of
- * vgpu_pt_ops.alloc. On an error, the tables already created stay in the tree.
+ * Return: 0, -EINVAL if @last is too large, -ENOMEM, or an error of vgpu_pt_ops.alloc.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {
@@ -182,6 +177,7 @@ int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 	if (WARN_ON_ONCE(last > LAST_PAGE))
 		return -EINVAL;
 
+	/* On an error, the tables already created stay in the tree. */
 	while (page <= last) {
 		struct vgpu_pt_table *table = pt->root;
 
@@ -270,11 +266,9 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
- * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
- * @keep: called with the first and the last page of a table; returns true if the table must stay,
- *        because entries of these pages may still be written
- * @out: list that receives the removed tables, for vgpu_pt_free(). The hardware may walk these
- *       tables until the TLB has been flushed
+ * @pt: tree, locked; no vgpu_pt_reserve() runs
+ * @keep: returns true if entries of these pages may still be written
+ * @out: receives the removed tables; flush the TLB before vgpu_pt_free()
  */
 void vgpu_pt_trim(struct vgpu_pt *pt,
 		  bool (*keep)(struct vgpu_pt *pt, u64 first, u64 last),

@@ -168,16 +168,15 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_enter() - prepare to clear page-table entries, before the mapped memory is freed
+ * vgpu_vm_enter() - prepare to clear page-table entries
  * @vm: address space
  * @idx: receives the argument for drm_dev_exit()
  *
- * If the device is unplugged, waits for the jobs of the render node in @vm, because entries cannot
- * be cleared any more. KFD has stopped its queues before drm_dev_unplug().
+ * After an unplug, waits for the render node's jobs in @vm instead. KFD's queues have stopped.
  *
- * Context: sleeps. The caller holds no lock that a job needs, such as pt_lock.
+ * Context: sleeps; no lock that a job needs (such as pt_lock) is held.
  *
- * Return: true if the device is present (drm_dev_exit() must follow), else false.
+ * Return: true if the device is present: drm_dev_exit() must follow.
  */
 bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 {
@@ -290,13 +289,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
 
 /**
  * vgpu_vm_write_spans() - map consecutive pages
- * @vm: address space, pt_lock held; vgpu_vm_reserve_tables() has been called for the pages
+ * @vm: address space, pt_lock held; tables reserved (vgpu_vm_reserve_tables())
  * @first: first page
- * @spans: memory, for consecutive pages
+ * @spans: memory of the pages
  * @n: number of spans
  *
- * On return the device uses the new entries, and no longer the old ones. A later call may change or
- * clear some of these pages: the entries of the other pages stay valid.
+ * On return the device no longer uses old entries.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
@@ -310,9 +308,8 @@ void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 	vgpu_vm_begin_write(vm);
 	for (i = 0; i < n; i++) {
 		/*
-		 * The last argument, 0, allows no fragments in PTBs. If a page of a fragment
-		 * changed, all entries of the fragment would have to be written again. SVM writes
-		 * only the entry of the changed page.
+		 * Last argument 0: no fragments in PTBs. SVM later changes single pages, and writes
+		 * only the entries of these pages, not of a whole fragment.
 		 */
 		changed |= vgpu_pt_write(&vs->pt, first, &spans[i], 0);
 		first += spans[i].npages;

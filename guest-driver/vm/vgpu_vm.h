@@ -23,9 +23,8 @@ struct vgpu_vm {
 	/** @vdev: device */
 	struct vgpu_device *vdev;
 	/**
-	 * @va_lock: protects the fence of vgpu_vm_last_update(). In an address space of the render
-	 * node, also protects the mappings. In an address space of KFD, kfd_process.mutex protects
-	 * the mappings, and changes of GEM_VA mappings need both locks. Taken before reservations
+	 * @va_lock: protects mappings of GEM_VA, and the fence of vgpu_vm_last_update(). In KFD's
+	 * address spaces, kfd_process.mutex protects all mappings, too. Taken before reservations
 	 */
 	struct mutex va_lock;
 	/**

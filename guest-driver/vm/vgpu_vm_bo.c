@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Maps BOs in address spaces, and updates the entries of the mappings when a BO moves.
- *
- * Entries are cleared and written under the BO's reservation. An MMU notifier clears entries
- * without the reservation, so entries of a user pointer are written under vgpu_userptr_lock(), too.
+ * Maps BOs in address spaces, and updates entries when BOs move. Writers of entries hold the BO's
+ * reservation and, against the MMU notifiers of user pointers, vgpu_userptr_lock().
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -107,9 +105,8 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 }
 
 /*
- * As vgpu_vbo_write(), but for @n mappings that start at the same offset of one BO. Writes the
- * entries of @npages pages of each mapping, starting at page @skip of the mapping, and walks the
- * BO's memory once for all mappings.
+ * As vgpu_vbo_write(), for @n mappings with the same offset in one BO. Writes entries of @npages
+ * pages of each mapping, from page @skip on.
  */
 static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
 		      u64 npages)
@@ -248,14 +245,11 @@ bool vgpu_vm_bo_has_moved(const struct vgpu_vm_bo *vbo)
 
 /**
  * vgpu_vm_bo_update() - write the entries of a BO's mappings
- * @vbos: mappings of one BO, with the same offset and size; the BO's reservation is held
+ * @vbos: mappings of one reserved BO, with the same offset and size
  * @n: number of mappings, at least one
  *
- * A user pointer without valid pages is no error: its mappings get no entries and stay marked as
- * moved.
- *
- * Return: 0; -EINVAL if a GPU does not reach the BO's memory; -ERESTARTSYS. On an error no mapping
- * gets entries.
+ * Return: 0, -ERESTARTSYS, or -EINVAL if a GPU does not reach the BO. After an error, no mapping
+ * has new entries.
  */
 int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 {
@@ -273,7 +267,10 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 		if (vbos[i]->stale)
 			vgpu_vbo_clear(vbos[i]);
 	ret = vbos_write_all(vbos, n);
-	/* -EAGAIN: the BO is a user pointer without valid pages. */
+	/*
+	 * -EAGAIN: the BO is a user pointer without valid pages. This is no error: the mappings
+	 * stay marked as moved.
+	 */
 	if (ret)
 		return ret == -EAGAIN ? 0 : ret;
 	for (i = 0; i < n; i++) {
@@ -334,14 +331,14 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
  * @vm: address space
  * @bo: BO, its reservation held, or NULL for a PRT mapping
  * @va: first byte
- * @offset: offset in @bo of the first byte to map
+ * @offset: offset in @bo
  * @size: bytes
  * @pte_flags: flags of the entries
  *
- * Context: allocates; takes alloc_lock.
+ * Context: takes alloc_lock.
  *
- * Return: the mapping, or ERR_PTR: -EINVAL if the part of @bo is invalid, or if the addresses are
- * invalid or in use; an error of vgpu_pt_reserve().
+ * Return: the mapping, or ERR_PTR: -EINVAL if a range is invalid or in use, or an error of
+ * vgpu_pt_reserve().
  */
 struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 				u64 offset, u64 size, u64 pte_flags)
@@ -394,9 +391,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 		vgpu_vbo_set_moved(vbo, false);
 		/*
-		 * Publish the cleared entries first, including the TLB flush. After the list_del(),
-		 * the MMU notifier of the user pointer does not find this mapping, so the notifier
-		 * does not flush this address space.
+		 * Flush the TLB before list_del(). Afterwards the MMU notifier does not find this
+		 * mapping, and so does not flush this address space.
 		 */
 		if (vbo->bo->userptr)
 			vgpu_vm_publish_unlocked(vm);
@@ -416,11 +412,10 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @vm: address space
  * @bo: BO, its reservation held
  * @va: address; page aligned
- * @offset: offset in @bo of the first byte to map; page aligned
+ * @offset: offset in @bo; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: result of vgpu_peer_find() if @bo may be in VRAM or a BAR of another GPU, else
- *        VGPU_PEER_NONE
+ * @peer: vgpu_peer_find() for another GPU's BO, else VGPU_PEER_NONE
  * @out: receives the mapping, without entries
  *
  * Return: 0 or an error of vgpu_vbo_new().
@@ -433,9 +428,8 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
 	/*
-	 * Entries are written only with the BO's reservation held. The caller took the reservation
-	 * before this function, and still holds it. So @peer is set before the first entry is
-	 * written.
+	 * No entry has been written yet: writers need the BO's reservation, which the caller
+	 * holds.
 	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
@@ -545,9 +539,8 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * The loop may miss jobs that drm/ pushes meanwhile. @job need not depend on these
-		 * jobs: only stale entries lead to the BO's old memory, and drm/ pushes jobs only
-		 * when the address space has no stale entries.
+		 * The loop may miss jobs that drm/ pushes meanwhile. This is harmless: drm/ pushes
+		 * jobs only while the address space has no stale entries.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

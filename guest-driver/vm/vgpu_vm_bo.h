@@ -19,13 +19,13 @@ struct ww_acquire_ctx;
 
 /**
  * enum vgpu_peer_way - how a GPU reaches VRAM or registers of another GPU
- * @VGPU_PEER_NONE: not at all, or the VRAM and registers are the GPU's own
- * @VGPU_PEER_XGMI: by XGMI, at the other GPU's place in the hive's address space; VRAM only
- * @VGPU_PEER_PCIE: by PCIe, at bus addresses in the BARs of the other GPU
  */
 enum vgpu_peer_way {
+	/** @VGPU_PEER_NONE: not at all, or the VRAM and registers are the GPU's own */
 	VGPU_PEER_NONE,
+	/** @VGPU_PEER_XGMI: by XGMI, in the hive's address space; VRAM only */
 	VGPU_PEER_XGMI,
+	/** @VGPU_PEER_PCIE: by PCIe, at bus addresses in the BARs of the other GPU */
 	VGPU_PEER_PCIE,
 };
 

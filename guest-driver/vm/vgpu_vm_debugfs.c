@@ -41,11 +41,7 @@ static unsigned int vm_vram_runs(struct ttm_buffer_object *tbo)
 	return n;
 }
 
-/*
- * Print the BO of a mapping. The caller holds alloc_lock, which other threads take while they
- * hold reservations, so take the BO's reservation only by trylock. A BO that another thread
- * has reserved is printed as moving.
- */
+/* Print the BO of a mapping. A BO that another thread has reserved is printed as moving. */
 static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
 {
 	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
@@ -53,6 +49,7 @@ static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
 	unsigned int runs = 0;
 	bool moved = false;
 
+	/* Only trylock: the caller holds alloc_lock, which is taken after reservations. */
 	if (dma_resv_trylock(tbo->base.resv)) {
 		place = tbo->resource ? vm_place_name(tbo->resource->mem_type) :
 					"nowhere";

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Finds how a GPU reaches memory of another GPU: VRAM of the same hive by XGMI, BARs by PCIe.
- *
- * Neither GPU may be behind an IOMMU, because both must use the same bus addresses for system
- * memory. When a BO is evicted to system memory, only its own GPU maps the pages for DMA. The page
- * tables of all GPUs then contain the bus addresses of this mapping.
- */
+/* Finds how a GPU reaches memory of another GPU: VRAM of the same hive by XGMI, BARs by PCIe. */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
 #include <linux/pci-p2pdma.h>
@@ -14,12 +8,10 @@
 #include "hw/vgpu_xgmi.h"
 #include "vgpu_vm_priv.h"
 
-/*
- * Returns true if @vdev reaches the BARs of @owner by PCIe. The probe has tested that BAR 0 covers
- * all of VRAM, so VRAM's last byte has a bus address, which the DMA mask of @vdev must cover.
- */
+/* Returns true if @vdev reaches the BARs of @owner by PCIe. */
 static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 {
+	/* Bus address of VRAM's last byte. The probe has tested that BAR 0 covers all VRAM. */
 	u64 last = owner->hw->vram_base + owner->hw->vram_size - 1;
 
 	return pci_p2pdma_distance(owner->pdev, vdev->drm.dev, false) >= 0 &&
@@ -34,18 +26,19 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
  *
  * Context: may allocate.
  *
- * Return: the first that applies (XGMI before PCIe, as in amdgpu):
- * * VGPU_PEER_NONE: one of the GPUs is behind an IOMMU
- * * VGPU_PEER_XGMI: @vram is true, and the link in the hive is up
- * * VGPU_PEER_PCIE: @vdev reaches the BARs of @owner
- * * VGPU_PEER_NONE: otherwise
+ * Return: the way, or VGPU_PEER_NONE.
  */
 enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 				  const struct vgpu_device *owner, bool vram)
 {
+	/*
+	 * An IOMMU could give each GPU other bus addresses, but all GPUs use the addresses at which
+	 * the BO's own GPU maps system memory.
+	 */
 	if (device_iommu_mapped(vdev->drm.dev) ||
 	    device_iommu_mapped(owner->drm.dev))
 		return VGPU_PEER_NONE;
+	/* XGMI before PCIe, as in amdgpu. */
 	if (vram && vgpu_xgmi_linked(vdev, owner))
 		return VGPU_PEER_XGMI;
 	return peer_pcie(vdev, owner) ? VGPU_PEER_PCIE : VGPU_PEER_NONE;

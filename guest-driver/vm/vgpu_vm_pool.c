@@ -12,8 +12,8 @@
 #include "vgpu_vm_priv.h"
 
 /*
- * Number of pieces in the first BO of an address space. The first mapping needs at least 4 pieces,
- * for one table of each level. The other pieces are for the tables of a few more mappings.
+ * Number of pieces in the first BO of an address space. The first mapping needs at least 4: one
+ * for a table of each level.
  */
 #define POOL_PIECES_FIRST	16u
 /* Number of pieces in each later BO of an address space. */

@@ -69,9 +69,7 @@ struct vgpu_vm_state {
 	struct delayed_work trim_work;
 	/**
 	 * @bos: interval tree of the mappings (struct vgpu_vm_bo), by page. Changes need
-	 * @alloc_lock, and vgpu_vm.va_lock if @compute is false. If a task removes pages from @bos,
-	 * the task clears the page table entries of these pages before it drops @alloc_lock,
-	 * because svm/ may write these entries afterwards
+	 * @alloc_lock, and vgpu_vm.va_lock if @compute is false
 	 */
 	struct rb_root_cached bos;
 	/** @moved_lock: protects @moved and @stale; innermost */
@@ -152,16 +150,13 @@ struct vgpu_vm_bo {
 	 */
 	enum vgpu_peer_way peer;
 	/**
-	 * @moved: true if the entries have to be written, because the mapping is new, the BO has
-	 * moved, or VRAM was lost. Protected by the BO's reservation. An MMU notifier does not hold
-	 * the reservation: it clears the entries and leaves @moved false. Later,
-	 * vgpu_vm_bo_move_notify() sets @moved
+	 * @moved: true if the entries have to be written. Protected by the BO's reservation. MMU
+	 * notifiers, without the reservation, clear entries but leave @moved false
 	 */
 	bool moved;
 	/**
-	 * @stale: true if the entries translate to the BO's previous memory. The BO's users may
-	 * access this memory until the move's copy begins (docs/driver.md, "Life of a move"). If
-	 * @stale is true, @moved is true, too. Protected by the BO's reservation
+	 * @stale: true if the entries translate to the BO's previous memory (docs/driver.md, "Life
+	 * of a move"). Implies @moved. Protected by the BO's reservation
 	 */
 	bool stale;
 };

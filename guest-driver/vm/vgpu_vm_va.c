@@ -24,7 +24,7 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 }
 
 /**
- * vgpu_vm_bo_add() - map a BO
+ * vgpu_vm_bo_add() - map a BO, but write no entries yet
  * @vm: address space, va_lock held
  * @bo: BO, its reservation held
  * @va: address; page aligned
@@ -32,18 +32,16 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  *
- * The entries are written later, by vgpu_vm_update_moved() or vgpu_vm_bo_update_all().
+ * Context: takes alloc_lock.
  *
- * Context: allocates; takes alloc_lock.
- *
- * Return: 0; -EINVAL if the addresses are invalid or in use, or the part is not within @bo;
- * -ENOMEM.
+ * Return: 0 or an error of vgpu_vbo_new().
  */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags)
 {
 	lockdep_assert_held(&vm->va_lock);
 
+	/* vgpu_vm_update_moved() or vgpu_vm_bo_update_all() writes the entries later. */
 	return PTR_ERR_OR_ZERO(vgpu_vbo_new(vm, bo, va, offset, size,
 					    pte_flags));
 }
@@ -189,9 +187,8 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * @vbo is what remains of a mapping before or after a cut, which is directly before @page. The
- * caller then clears the pages on the other side of the cut. So first replace the leaves and
- * fragments of @vbo that extend across the cut.
+ * Replace the leaves and fragments of @vbo that extend across a cut directly before @page. The
+ * caller then clears the other side of the cut.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -204,8 +201,8 @@ static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 }
 
 /*
- * Remove the pages from @first to @last from @vbo. If pages remain on both sides, use *@spare,
- * which the caller has allocated, as the mapping of the pages after @last, and set *@spare to NULL.
+ * Remove the pages @first to @last from @vbo. If pages remain on both sides, use *@spare for the
+ * pages after @last, and set *@spare to NULL.
  */
 static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		    struct vgpu_vm_bo **spare)
@@ -219,9 +216,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Clear the entries of the whole mapping. The pages before @first and after @last stay in
-	 * the mapping, and get new entries before the next job or queue runs. No job or queue uses
-	 * the stale entries now: see vgpu_vm_clear_mappings().
+	 * No job or queue uses the stale entries now (see vgpu_vm_clear_mappings()). Remaining
+	 * pages get new entries before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -250,7 +246,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * The pages were cleared above. Once alloc_lock is dropped, a fault or SET_ATTR may create
+	 * After the unlock, a fault or SET_ATTR may create
 	 * an SVM range at these pages (vgpu_vm_va_busy()) and write the entries of this range.
 	 * Clearing the pages later would remove the entries of the SVM range.
 	 */
@@ -260,19 +256,15 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 }
 
 /**
- * vgpu_vm_clear_mappings() - remove all mappings that GEM_VA has created in a range
+ * vgpu_vm_clear_mappings() - cut a range of addresses out of all mappings of GEM_VA
  * @vm: address space, va_lock held
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * Mappings keep their pages outside of the range. On return, the GPU does not reach the removed
- * pages.
+ * Context: BOs in the range are reserved (vgpu_vm_lock_range()). No job (render node), or no move
+ * of these BOs (KFD), is in flight.
  *
- * Context: the BOs in the range are reserved (vgpu_vm_lock_range()). If @vm belongs to the render
- * node, no job is in flight; if @vm belongs to KFD, no move of these BOs is in flight.
- *
- * Return: 0; -EINVAL if the range is invalid; -ENOMEM if memory is short. On an error nothing is
- * changed.
+ * Return: 0, -ENOMEM, or -EINVAL if the range is invalid.
  */
 int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 {
@@ -299,6 +291,7 @@ int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 		vbo_cut(node_to_vbo(node), first, last, &spare);
 	}
 	kfree(spare);
+	/* After this call the GPU does not reach the removed pages. */
 	vgpu_vm_publish_unlocked(vm);
 	return 0;
 }
@@ -388,9 +381,8 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
 	/*
-	 * Later jobs wait for the BO's moves and clears (vgpu_vm_last_update()); jobs in flight do
-	 * not. So if jobs may be in flight (@idle is false), write the entries only after the
-	 * moves and clears.
+	 * Jobs in flight do not wait for the BO's moves and clears. So unless @idle is true, write
+	 * the entries only after these moves and clears.
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))
@@ -405,12 +397,9 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
  * @ticket: ticket of the caller's reservations, or NULL
  * @idle: true if no job is in flight in @vm during this call
  *
- * If the entries of a mapping cannot be written now, the mapping stays marked as moved: see
- * vbo_try_update_moved().
+ * Later jobs must depend on vgpu_vm_last_update().
  *
- * Does not wait for moves and clears of BOs: later jobs must depend on vgpu_vm_last_update().
- *
- * Return: 0. This function reports no errors.
+ * Return: 0, always.
  */
 int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 			 bool idle)
@@ -432,6 +421,7 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 					       moved_link))) {
 		list_move_tail(&vbo->moved_link, &vs->moved);
 		spin_unlock(&vs->moved_lock);
+		/* If the entries cannot be written now, the mapping stays marked as moved. */
 		vbo_try_update_moved(vbo, ticket, idle);
 		spin_lock(&vs->moved_lock);
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes page-table entries and publishes them to the device. If vgpu_vm_state.job is not NULL,
- * SDMA writes the entries that map memory, and the CPU writes all others. So an MMU notifier can
- * clear entries even if there is no free memory for an SDMA job.
+ * Writes page-table entries and publishes them to the device. Only the CPU, not SDMA, clears
+ * entries, so that MMU notifiers need no memory for SDMA jobs.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -72,9 +71,8 @@ static void vm_job_submit(struct vgpu_vm *vm)
 }
 
 /*
- * Submit the collected packets and wait until SDMA has written all entries. The wait ends even if
- * no memory is free, because a submitted job needs neither memory nor locks. The caller holds
- * pt_lock.
+ * Submit the collected packets and wait for SDMA. The wait always ends, because a submitted job
+ * needs neither memory nor locks. The caller holds pt_lock.
  */
 static void vm_job_submit_wait(struct vgpu_vm *vm)
 {
@@ -189,9 +187,8 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
 	/*
-	 * Ignore the result. If the device does not answer, the call waits for a reset, and then no
-	 * engine uses old translations. The call fails only when a reset is not needed or not
-	 * possible: the engines have stopped for good, or the driver starts or stops the device.
+	 * Ignore the result: the flush fails only if the engines have stopped for good, or while
+	 * the driver starts or stops the device.
 	 */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
@@ -265,9 +262,8 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 	int idx;
 
 	/*
-	 * If the device was unplugged after the caller changed entries, the TLB may still hold old
-	 * translations. No flush is needed: vgpu_vm_enter() returns false only after the jobs that
-	 * may use these translations have ended.
+	 * After an unplug no TLB flush is needed: vgpu_vm_enter() returns false only after the jobs
+	 * that may use old translations have ended.
 	 */
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
@@ -296,9 +292,8 @@ struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 
 	mutex_lock(&vs->pt_lock);
 	/*
-	 * If the TLB must be flushed, this function waits for SDMA, although it returns a fence:
-	 * the CPU flushes the TLB (in vgpu_vm_publish()), and only after SDMA has written the
-	 * entries.
+	 * If the TLB must be flushed, wait for SDMA here: the CPU flushes the TLB, and only after
+	 * SDMA has written the entries.
 	 */
 	if (vs->tlb_dirty)
 		vgpu_vm_publish(vm, false);

@@ -195,14 +195,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
 /**
  * vgpu_vm_schedule() - prepare an address space for run lists
  * @vm: address space
- * @root_pde: receives the PDE of the root table, for the run list
- *
- * The CP will choose the VMID of @vm, so later calls of vgpu_vm_flush() flush all VMIDs that the CP
- * may assign.
+ * @root_pde: receives the PDE of the root table
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *
- * Return: 0, or -ECANCELED if the page tables of @vm were lost in a reset.
+ * Return: 0, or -ECANCELED if the page tables were lost in a reset.
  */
 int vgpu_vm_schedule(struct vgpu_vm *vm, u64 *root_pde)
 {
@@ -214,6 +211,7 @@ int vgpu_vm_schedule(struct vgpu_vm *vm, u64 *root_pde)
 		ret = -ECANCELED;
 	} else {
 		vgpu_hdp_flush(vm->vdev);
+		/* From now on vgpu_vm_flush() flushes all VMIDs that the CP may assign. */
 		WRITE_ONCE(vs->scheduled, true);
 		*root_pde = vgpu_gmc_root_pde(vm->vdev,
 					      vgpu_pt_root_addr(&vs->pt));

@@ -181,8 +181,8 @@ static int find_port(void)
 }
 
 /*
- * Open the port to the launcher. QEMU sends the port's name some time after the port exists,
- * and the kernel then sends a uevent, so search for the port again after each uevent.
+ * Open the port to the launcher. The kernel sends a uevent when QEMU has named the port, so search
+ * again after each uevent.
  */
 static void open_port(void)
 {
@@ -212,9 +212,8 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * Let kmemleak scan twice, and print the leaks on the console, which the launcher reads. Two scans
- * are needed, because kmemleak reports an unreferenced object only if the object's checksum has not
- * changed since the previous scan. `end` is the time when the command ended.
+ * Let kmemleak scan twice, and print the leaks on the console, which the launcher reads. `end` is
+ * the time when the command ended.
  */
 static void look_for_leaks(const struct timespec *end)
 {
@@ -226,10 +225,8 @@ static void look_for_leaks(const struct timespec *end)
 	if (access(LEAKS, W_OK))
 		return;
 	/*
-	 * The first scan ends by storing the checksums of unreferenced objects. The second scan
-	 * can report only these objects. On the debug kernel, the first scan takes longer than
-	 * LEAK_LATE_MS, so it also stores the checksums of objects that deferred work allocates
-	 * after `end`.
+	 * kmemleak reports only objects that two scans find unchanged. The first scan takes longer
+	 * than LEAK_LATE_MS, so it also finds objects that deferred work allocates.
 	 */
 	put_text(LEAKS, "scan");
 	if (old.tv_nsec >= 1000000000) {
@@ -239,9 +236,8 @@ static void look_for_leaks(const struct timespec *end)
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &old, NULL) == EINTR)
 		;
 	/*
-	 * Now at least LEAK_LATE_MS + LEAK_AGE_MS have passed since `end`. Deferred work allocates
-	 * objects at most LEAK_LATE_MS after `end`. So these objects are at least LEAK_AGE_MS old,
-	 * and kmemleak can report them.
+	 * Deferred work allocates objects at most LEAK_LATE_MS after `end`. Now these objects are
+	 * at least LEAK_AGE_MS old, so kmemleak can report them.
 	 */
 	put_text(LEAKS, "scan");
 	leaks = fopen(LEAKS, "r");

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Test Debian's ROCr on this driver. The program prints TAP, and exits with 0 if all cases passed.
- * With the argument "bench", the program measures copies instead.
- *
- * Catches: a copy loses bytes, writes outside its destination, or starts before its dependencies
- * have completed.
+ * Tests ROCr on this driver, or measures copies ("bench"). Catches: a copy loses bytes, writes
+ * outside its destination, or starts before its dependencies have completed.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -130,8 +127,8 @@ static hsa_status_t find_agent(hsa_agent_t agent, void *arg)
 }
 
 /*
- * Return the number that follows @name at the start of a line of a sysfs file. If @name is "", the
- * line begins with the number. @fmt is the format of the path, and @n its argument.
+ * Return the number behind @name at a line's start; @name may be "". @fmt and @n give the path of
+ * the sysfs file.
  */
 static unsigned long long sysfs(const char *name, const char *fmt,
 				unsigned int n)
@@ -292,8 +289,8 @@ static void there_and_back(struct gpu *g)
 }
 
 /*
- * Copy within VRAM, less than 1 MiB at a time. For copies within VRAM of 1 MiB or more, ROCr uses a
- * shader, and this GPU does not execute shaders.
+ * Copy less than 1 MiB within VRAM. For 1 MiB or more, ROCr uses a shader, and this GPU does not
+ * execute shaders.
  */
 static void within(struct gpu *g)
 {
@@ -510,12 +507,7 @@ static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
 	      va);
 }
 
-/*
- * Catches: an address maps the wrong memory.
- *
- * Map two pieces of VRAM at adjacent addresses, and the second piece also at a third address.
- * Export the second piece as a dma-buf, import the dma-buf, and map it at a fourth address.
- */
+/* Catches: an address maps the wrong memory. */
 static void virtual_memory(struct gpu *g)
 {
 	const size_t bytes = 4 * MIB;
@@ -531,6 +523,7 @@ static void virtual_memory(struct gpu *g)
 	CHECK(supported, "ROCr does not find KFD new enough");
 	HSA(hsa_amd_vmem_address_reserve(&p, 4 * bytes, 0, 0));
 	va = p;
+	/* Map two pieces of VRAM at adjacent addresses. */
 	for (i = 0; i < 2; i++) {
 		HSA(hsa_amd_vmem_handle_create(g->vram, bytes, MEMORY_TYPE_NONE,
 					       0, &piece[i]));
@@ -551,6 +544,9 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va + bytes, g->agent, bytes);
 	pattern_check(dst, bytes, 12);
 
+	/*
+	 * Export the second piece as a dma-buf, import the dma-buf, and map it at a fourth address.
+	 */
 	HSA(hsa_amd_vmem_export_shareable_handle(&fd, piece[1], 0));
 	HSA(hsa_amd_vmem_import_shareable_handle(fd, &again));
 	close(fd);

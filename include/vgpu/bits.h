@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Macros for fields of registers.
- *
- * The headers in this folder define a register REG with a field FIELD by two
- * macros. REG is the register's dword offset in BAR 5 (byte offset / 4).
- * REG__FIELD is the mask of the field's bits. Headers in this folder include no
- * headers, because the device, the driver and user programs share them.
+ * Macros for register fields. In this folder, REG is a register's dword offset
+ * in BAR 5 (byte offset / 4), REG__FIELD a field's mask.
  */
 #ifndef VGPU_BITS_H
 #define VGPU_BITS_H
+
+/*
+ * Headers in this folder include no headers, because the device, the driver and
+ * user programs share them.
+ */
 
 /* Return the value of field @mask of register value @v. */
 #define VGPU_GET(v, mask)	(((v) & (mask)) / ((mask) & -(mask)))

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers and interrupts of the command processor's compute side (MEC). An
- * HQD is a hardware queue descriptor: the registers of one hardware queue.
+ * Registers and interrupts of the command processor's compute side (MEC).
  *
  * Sources: Linux asic_reg/gc/gc_9_4_2_{offset,sh_mask}.h, gfx_v9_0.c,
- * amdgpu_amdkfd_gfx_v9.c, kfd_mqd_manager_v9.c. Segment 0 of GC starts at dword
- * 0x2000 of BAR 5.
+ * amdgpu_amdkfd_gfx_v9.c, kfd_mqd_manager_v9.c.
  */
 #ifndef VGPU_CP_H
 #define VGPU_CP_H
 
+/* Segment 0 of GC: dword offset in BAR 5. */
 #define GC_BASE				0x2000
 
 #define CP_NUM_MECS			2	/* ME 1 and 2 */
 #define CP_NUM_PIPES			4	/* per MEC */
 #define CP_NUM_QUEUES			8	/* per pipe */
+/* HQD: hardware queue descriptor, the registers of one hardware queue. */
 #define CP_NUM_HQDS			(CP_NUM_MECS * CP_NUM_PIPES * CP_NUM_QUEUES)
 
 /*
@@ -49,8 +49,7 @@
 
 /*
  * First and last doorbell of the MECs in each 4 KiB page of BAR 2. OFFSET is a
- * byte offset in the page: the device compares only the low 12 bits of a
- * doorbell's address with OFFSET.
+ * byte offset in the page.
  */
 #define CP_MEC_DOORBELL_RANGE_LOWER	(GC_BASE + 0x105c)
 #define CP_MEC_DOORBELL_RANGE_UPPER	(GC_BASE + 0x105d)
@@ -149,9 +148,8 @@
 #define CP_HQD_PQ_WPTR_HI		0x37
 
 /*
- * Offsets in a queue's image in memory (MQD), in dwords. CP_MQD_SH is the
- * offset of the registers that SET_SH_REG sets, CP_MQD_HQD the offset of the
- * HQD registers (CP_HQD and following).
+ * Dword offsets in a queue's image in memory (MQD): CP_MQD_SH of the registers
+ * that SET_SH_REG sets, CP_MQD_HQD of CP_HQD and following.
  */
 #define CP_MQD_SH			1
 #define CP_MQD_HQD			128

@@ -13,11 +13,13 @@
 #define DOORBELL_KIQ			0x000
 #define DOORBELL_HIQ			0x001
 /*
- * In a slice, the 64-bit doorbell of SDMA queue q (0 to 7) of engine n has this
- * index:
+ * Value of an SDMA doorbell: the queue's write pointer, 64 bits, in bytes, not
+ * wrapped at the end of the ring.
+ */
+
+/*
+ * Index in a slice: 64-bit doorbell of SDMA queue q (0 to 7), engine n:
  *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
- * A write sets the queue's write pointer: 64 bits, in bytes, not wrapped at the
- * end of the ring.
  */
 #define DOORBELL_SDMA(n)		(0x100 + 0x0a * (n))
 #define DOORBELL_SDMA_RANGE_DWORDS	20	/* 0x0a doorbells of 64 bits */

@@ -36,9 +36,7 @@
 #define VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT	0x00000002u
 /*
  * If bit X_DEFAULT is set, an access with a fault of class X (RANGE, PDE0, ...)
- * goes to the default page. The model redirects only reads. For some classes,
- * VM_CONTEXT_CNTL has an X_DEFAULT bit, too. The model then redirects a read
- * only if both bits are set.
+ * goes to the default page. The model redirects only reads.
  */
 #define VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT	0x00000004u
 #define VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT	0x00000008u
@@ -99,6 +97,10 @@
 #define VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID	0x00000080u
 #define VM_CONTEXT_CNTL__RETRY_OTHER			0x00000100u
 #define VM_CONTEXT_CNTL__RANGE_INTERRUPT		0x00000200u
+/*
+ * The model redirects reads with faults of class X only if X_DEFAULT is set
+ * both here and in VM_L2_PROTECTION_FAULT_CNTL.
+ */
 #define VM_CONTEXT_CNTL__RANGE_DEFAULT			0x00000400u
 #define VM_CONTEXT_CNTL__DUMMY_INTERRUPT		0x00000800u
 #define VM_CONTEXT_CNTL__DUMMY_DEFAULT			0x00001000u
@@ -119,9 +121,8 @@
 #define VM_INVALIDATE_ENG_SEM(e)	(0x051 + (e))
 
 /*
- * A write to REQ of engine e drops the translations of the addresses in
- * ADDR_RANGE of engine e, for the VMIDs whose bits are set in PER_VMID. The
- * write also clears the ACK bits of these VMIDs.
+ * A write drops the translations of the addresses in ADDR_RANGE of engine e,
+ * for the VMIDs with a bit in PER_VMID.
  */
 #define VM_INVALIDATE_ENG_REQ(e)	(0x063 + (e))
 #define VM_INVALIDATE_ENG_REQ__PER_VMID			0x0000ffffu
@@ -133,20 +134,19 @@
 #define VM_INVALIDATE_ENG_REQ__L1_PTES			0x00400000u
 #define VM_INVALIDATE_ENG_REQ__CLEAR_FAULT		0x00800000u
 /*
- * Bit n is set when every access of VMID n that used a dropped translation has
- * ended.
+ * A write to REQ clears the bits of the VMIDs in PER_VMID. Bit n is set when no
+ * access uses a dropped translation of VMID n.
  */
 #define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
  * The pages to invalidate, in the format of PCIe ATS:
- * - S clear: one page, PAGE (VA >> 12).
- * - S set: the aligned range of 2 << n pages that contains PAGE. n is the
- *   number of consecutive ones at the low end of PAGE.
- * - 0xffffffff in LO32, 0x1f in HI32: all pages.
+ * - S clear: page PAGE
+ * - S set, n low bits of PAGE are ones: the 2 << n aligned pages around PAGE
+ * - all bits set: all pages
  */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* bit 0 of HI32:LO32 */
-#define VM_INVALIDATE_ENG_ADDR_RANGE__PAGE		0x1ffffffffeull
+#define VM_INVALIDATE_ENG_ADDR_RANGE__PAGE		0x1ffffffffeull	/* VA >> 12 */
 #define VM_INVALIDATE_ENG_ADDR_RANGE_LO32(e)	(0x087 + 2 * (e))
 #define VM_INVALIDATE_ENG_ADDR_RANGE_HI32(e)	(0x088 + 2 * (e))
 

@@ -49,10 +49,9 @@
 #define IH_DOORBELL_RPTR__ENABLE		0x10000000u
 #define IH_DOORBELL_RETRY_CAM		(OSSSYS_BASE + 0x88)	/* fields as in IH_DOORBELL_RPTR */
 /*
- * Rings 1 and 2 have the registers from RB_CNTL to RB_WPTR, and DOORBELL_RPTR,
- * with the fields of ring 0. These rings have no pointer write-back and no
- * ENABLE_INTR: an entry of IH_CLIENT_IH in ring 0 announces new entries in ring
- * 1 or 2.
+ * Rings 1 and 2 have registers RB_CNTL to RB_WPTR and DOORBELL_RPTR, but no
+ * pointer write-back and no ENABLE_INTR. IH_SRC_RING in ring 0 announces their
+ * entries.
  */
 #define IH_NUM_RINGS			3
 /* Offset of a register of ring n from the same register of ring 0. */
@@ -114,9 +113,8 @@
 #define IH_SRC_SDMA_ILLEGAL		225	/* queue stopped; data0: header, data1: EXCEPTION */
 #define IH_SRC_VM_FAULT			0
 /*
- * Client IH_CLIENT_IH has only this source. Its entry announces new entries in
- * another ring: field IH_DW0__RING is the number of that ring, and data0 is the
- * write pointer of that ring.
+ * The only source of client IH_CLIENT_IH: announces new entries in ring
+ * IH_DW0__RING (1 or 2). data0: write pointer of that ring.
  */
 #define IH_SRC_RING			0
 

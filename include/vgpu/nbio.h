@@ -52,17 +52,14 @@
 
 /*
  * Each of these registers holds a byte offset in BAR 5. A write at this offset
- * flushes the HDP. The first register is meant for accesses of the host to
- * memory, the second one for accesses of the host to registers. The model does
- * not distinguish the two.
+ * flushes the HDP. The model treats the two offsets alike.
  */
 #define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)
 
 /*
- * Each of these registers selects the doorbells that go to one block. Only the
- * low 12 bits of a doorbell's offset in BAR 2 are compared. So each register
- * selects the same offsets in every 4 KiB page.
+ * Each of these registers selects the doorbells of one block, in every 4 KiB
+ * page: bits 11:0 of a doorbell's offset in BAR 2 are compared.
  */
 #define BIF_SDMA0_DOORBELL_RANGE	(NBIO_BASE + 0x1d0)
 #define BIF_SDMA1_DOORBELL_RANGE	(NBIO_BASE + 0x1d1)

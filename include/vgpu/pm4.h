@@ -116,7 +116,9 @@
 /*
  * Only the KIQ and the HIQ execute the packets below. MAP_PROCESS occurs only
  * in run lists.
- *
+ */
+
+/*
  * MAP_QUEUES: header, control, byte offset of the doorbell in BAR 2, address of
  * the MQD, address of the write pointer.
  */
@@ -139,16 +141,17 @@
 #define PM4_ENGINE_SDMA1		3
 
 /*
- * UNMAP_QUEUES: header, control, four dwords. With PM4_SEL_PASID, the first of
- * the four is the PASID of the queues. With PM4_SEL_DOORBELLS, the four are the
- * byte offsets of the doorbells of up to four queues. Otherwise they are unused.
+ * UNMAP_QUEUES: header, control, four dwords. Only PM4_SEL_DOORBELLS and
+ * PM4_SEL_PASID use the four dwords.
  */
 #define PM4_UNMAP_DW1__ACTION		0x00000003u
 #define PM4_UNMAP_DW1__QUEUE_SEL	0x00000030u
 #define PM4_UNMAP_DW1__NUM_QUEUES	0xe0000000u
 #define PM4_UNMAP_PREEMPT		0
 #define PM4_UNMAP_RESET			1	/* the queue is not saved to its MQD */
+/* The four dwords are the byte offsets of the doorbells of up to four queues. */
 #define PM4_SEL_DOORBELLS		0
+/* The first of the four dwords is the PASID of the queues. */
 #define PM4_SEL_PASID			1
 #define PM4_SEL_ALL			2
 #define PM4_SEL_NON_STATIC		3

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SDMA packets. Dword 0 is the header: opcode in bits 7:0, sub-opcode in 15:8.
- * The low dword ("lo") of a 64-bit value comes first. A packet that is not
- * defined here stops the queue (VGPU_SDMA_EXC_PACKET).
+ * SDMA packets. Dword 0 is the header. In a 64-bit value, the low dword ("lo")
+ * comes first.
  *
  * Sources: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for user queues.
  */
@@ -13,6 +12,7 @@
 #define SDMA_PKT__OP			0x000000ffu
 #define SDMA_PKT__SUB_OP		0x0000ff00u
 
+/* A packet that is not defined here stops the queue (VGPU_SDMA_EXC_PACKET). */
 #define SDMA_OP_NOP			0
 #define SDMA_OP_COPY			1
 #define SDMA_OP_WRITE			2
@@ -34,9 +34,9 @@
 #define SDMA_SUBOP_PTEPDE_GEN		0
 #define SDMA_SUBOP_POLL_REGMEM		0
 #define SDMA_SUBOP_POLL_REG_WRITE_MEM	1
-#define SDMA_SUBOP_TIMESTAMP_SET	0
-#define SDMA_SUBOP_TIMESTAMP_GET	1
-#define SDMA_SUBOP_TIMESTAMP_GET_GLOBAL	2
+#define SDMA_SUBOP_TIMESTAMP_SET	0	/* sets the engine's own clock */
+#define SDMA_SUBOP_TIMESTAMP_GET	1	/* reads the engine's own clock */
+#define SDMA_SUBOP_TIMESTAMP_GET_GLOBAL	2	/* reads the GPU clock */
 
 /* NOP: header, then COUNT dwords that the engine skips. */
 #define SDMA_NOP__COUNT			0x3fff0000u
@@ -51,16 +51,16 @@
 #define SDMA_COPY_LINEAR_DW1__COUNT	0x3fffffffu	/* bytes - 1 */
 
 /*
- * COPY_LINEAR_RECT. Sizes and pitches are in elements, and are stored minus 1.
+ * COPY_LINEAR_RECT. Sizes and pitches are in elements, stored minus 1.
  *
- *   dword 0         header
- *   dwords 1, 2     source: address lo, hi
- *   dword 3         source: x, y of the rectangle's first element
- *   dword 4         source: z of this element, pitch
- *   dword 5         source: slice pitch
- *   dwords 6 to 10  destination, like dwords 1 to 5
- *   dword 11        size of the rectangle: x, y
- *   dword 12        size of the rectangle: z
+ *   dword 0   header
+ *   1, 2      source: address lo, hi
+ *   3         source: x, y of the first element
+ *   4         source: z of the first element, pitch
+ *   5         source: slice pitch
+ *   6 to 10   destination, like 1 to 5
+ *   11        rectangle: size in x, y
+ *   12        rectangle: size in z
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
@@ -170,10 +170,8 @@
 #define SDMA_PTEPDE_DW9__COUNT		0x0007ffffu
 
 /*
- * TIMESTAMP GET_GLOBAL and GET: header, address lo/hi (8-byte aligned).
- * GET_GLOBAL writes the GPU clock to the address, GET writes the engine's own
- * clock.
- * SET: header, new value lo/hi of the engine's own clock.
+ * TIMESTAMP SET: header, new clock value lo/hi. GET and GET_GLOBAL: header,
+ * address lo/hi (8-byte aligned) of the result.
  */
 #define SDMA_TIMESTAMP_DWORDS		3
 

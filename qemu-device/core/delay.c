@@ -55,9 +55,8 @@ static int64_t delay_random_ns(VGPUDelays *d)
 }
 
 /*
- * Return the delay in ns of a thread at @point. If x-delay-point selects
- * @point, one call in POINT_PERIOD_NS returns POINT_NS, and the other calls
- * return 0. If x-delay-point does not select @point, the delay is random.
+ * Return a delay in ns. At the point of x-delay-point: POINT_NS once in
+ * POINT_PERIOD_NS, otherwise 0. At other points: a random delay.
  */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {

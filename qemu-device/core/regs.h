@@ -23,10 +23,9 @@ typedef struct VGPUReg {
      */
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
     /*
-     * Called under the BQL after a write has stored the bits of VGPUReg.mask.
-     * @old: stored value before the write; 0 if VGPUReg.mask is 0.
-     * @val: complete value that the guest wrote.
-     * NULL: a write has no side effect.
+     * Called under the BQL after a write was stored. NULL: no side effect.
+     * @old: value before the write; 0 if VGPUReg.mask is 0
+     * @val: complete written value
      */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);
@@ -47,9 +46,8 @@ typedef struct VGPUBlock {
     unsigned first;
     const VGPUReg *regs;        /* table of @span registers */
     /*
-     * Return the array that stores the values of an instance's registers. Any
-     * thread reads the values, atomically. @store is NULL if no register of the
-     * block stores a value. In that case each register must have a read().
+     * Return the array of an instance's stored values. Any thread reads the
+     * array, atomically. NULL if each register has a read() and stores nothing.
      */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*
@@ -71,9 +69,8 @@ typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
     /*
-     * Called if there is no register at @reg. Return true if the driver has
-     * remapped another register to this offset, so that accesses to @reg are
-     * correct and are not logged.
+     * Called if no register is at @reg. Return true if the driver has remapped
+     * a register to @reg: accesses are then correct, and not logged.
      */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
     /*
@@ -152,11 +149,8 @@ bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val);
  * @s: device
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  *
- * A message about a register is logged only once, so that a guest cannot fill
- * the log.
- *
  * Context: BQL held.
- * Return: true at the first call for @reg since the last reset of the chip.
+ * Return: true at the first call for @reg since a chip reset.
  */
 bool vgpu_reg_warn_once(VGPUState *s, uint32_t reg);
 

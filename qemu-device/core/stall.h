@@ -55,16 +55,13 @@ typedef struct VGPUStall {
     /* Number of this wait, unique within the worker. */
     uint32_t number;
     /*
-     * True if the access waits until VGPUView.iotlb has the reply of the IOMMU.
-     * The other members, except @number, do not describe this wait then. They
-     * may describe an earlier retry fault of the access.
+     * True: the access waits for the IOMMU's reply in VGPUView.iotlb. Members
+     * other than @number may then describe an earlier retry fault.
      */
     bool iommu;
     /*
-     * Time of the next try in ns. The clock is QEMU_CLOCK_REALTIME for
-     * VGPU_WAIT_DEVICE, because another host thread ends this wait. For other
-     * waits the clock is QEMU_CLOCK_VIRTUAL, because the guest can observe the
-     * time.
+     * Time of the next try in ns of QEMU_CLOCK_VIRTUAL. For VGPU_WAIT_DEVICE:
+     * QEMU_CLOCK_REALTIME, because another host thread ends this wait.
      */
     int64_t until;
 } VGPUStall;

@@ -9,10 +9,8 @@
 typedef struct VGPUTimer {
     QEMUTimer *timer;
     /*
-     * Used only with icount. There, timer_mod() queues a work item for a vCPU
-     * and signals the vCPU. The vCPU can miss a signal that is sent without the
-     * BQL. Then the item stays queued, and the clock stands still. So this
-     * bottom half signals again, with the BQL held.
+     * Used only with icount. Signals the vCPU again, with the BQL held: a vCPU
+     * can miss timer_mod()'s signal without the BQL. Virtual time then stops.
      */
     QEMUBH *notify_bh;
 } VGPUTimer;

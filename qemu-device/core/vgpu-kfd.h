@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the memory side of an AMD gfx90a GPU: see docs/hardware.md. */
+
 /*
- * vgpu-kfd: the memory side of an AMD gfx90a GPU: see docs/hardware.md.
- *
  * Locks, outermost first, and what each guards:
  *
  *   BQL               CPU accesses to registers, realize, reset, run state
@@ -10,12 +10,16 @@
  *   s->lock           fault status, retry CAM, invalidations, interrupt rings
  *   inject->lock      injections (inject/inject.c)
  *   hive->lock        devices of an XGMI hive (memory/xgmi.c)
- *
+ */
+
+/*
  * A thread holds the lock of at most one worker. Exception: a chip reset takes
  * the lock of the CP's worker, and then those of all engines' workers.
- *
- * Threads of workers never take the BQL, so a holder of the BQL may wait for
- * these threads. Bottom halves do the work that needs the BQL.
+ */
+
+/*
+ * A worker's thread never takes the BQL, so a holder of the BQL may wait for
+ * the thread. Bottom halves do the work that needs the BQL.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H

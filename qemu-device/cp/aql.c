@@ -30,9 +30,8 @@ static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
 }
 
 /*
- * Wait until all signals of the packet are 0 or, if @any, until one signal is
- * 0. x->done is a mask of the signals that were 0 in an earlier try, and count
- * as 0 for the rest of the wait.
+ * Wait until all signals of the packet are 0, or with @any, until one signal is
+ * 0.
  */
 static VGPUStep aql_barrier(VGPUExec *x, bool any)
 {
@@ -47,6 +46,9 @@ static VGPUStep aql_barrier(VGPUExec *x, bool any)
             continue;
         }
         none = false;
+        /*
+         * A signal that was 0 in an earlier try is in x->done, and counts as 0.
+         */
         if (!(x->done & (1u << i))) {
             step = vgpu_cp_load(x, signal + AMD_SIGNAL_VALUE, &value, 8);
             if (step != VGPU_STEP_DONE) {

@@ -70,10 +70,8 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Return true if any GWS state must be saved. gws_vmid and gws_mask alone do
- * not show that a process has all 64 resources: the process's register in
- * gws_vmid then has the reset value (base 0, size 64). gws_mask may be 0,
- * because a later SET_RESOURCES has cleared it. Therefore test hws.gws, too.
+ * Return true if GWS must be saved. Test hws.gws too: with all 64 resources,
+ * gws_vmid has the reset value, and SET_RESOURCES may have cleared gws_mask.
  */
 static bool gws_needed(void *opaque)
 {

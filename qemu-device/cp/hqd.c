@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: start and dequeue of the MECs' queues in hardware queue descriptors
- * (HQDs). A dequeue may interrupt a packet. The next start of the queue then
- * executes the packet again: an AQL packet from q->phase on, any other packet
- * from its start. If the queue is executing an indirect buffer, the dequeue
- * also saves the buffer's address and the queue's position in the buffer.
+ * vgpu-kfd: start and dequeue of queues in the MECs' hardware queue descriptors
+ * (HQDs). If a dequeue interrupts a packet, the next start executes the packet
+ * again.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -64,6 +62,9 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
         x->ib[0].pos = MIN(q->regs[CP_HQD_IB_RPTR], x->ib[0].size);
     }
     q->clamped = false;
+    /*
+     * An AQL packet is executed from this phase on, any other from its start.
+     */
     q->phase = VGPU_GET(status, CP_HQD_HQ_STATUS1__PHASE);
     q->error = false;
     q->queue.dequeue = false;
@@ -85,9 +86,8 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 }
 
 /*
- * End the run list if @q submitted it. This changes the scheduler's queue,
- * cp->hws.queue. While this queue is the worker's current queue, only the
- * worker's thread may call this function.
+ * End the run list if @q submitted the list. While hws.queue is the worker's
+ * current queue, only the worker's thread may call this function.
  */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {
@@ -108,6 +108,7 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
     if (q->queue.wptr - q->queue.rptr == vgpu_cp_ring_dwords(q)) {
         status |= CP_HQD_HQ_STATUS1__FULL;
     }
+    /* Save the indirect buffer that the queue is executing. */
     if (x->ib_depth) {
         ib = CP_HQD_IB_CONTROL__PROCESSING_IB | x->ib[0].size;
         qatomic_set(&q->regs[CP_HQD_IB_BASE_ADDR], x->ib[0].base);
@@ -136,9 +137,8 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
 }
 
 /*
- * Return true if @q is the worker's current queue. While the scheduler's queue
- * (hws.queue) is current, the queue that submitted the run list counts as
- * current too, because a stop of that queue also ends the run list.
+ * Return true if @q is the worker's current queue, or if @q submitted the run
+ * list and hws.queue is current: a stop of @q would end the list.
  */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {

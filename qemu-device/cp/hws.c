@@ -8,12 +8,6 @@
  *                   ^                                  |
  *                   +----------------------------------+
  *                               end of slice
- *
- * In MAP, the scheduler executes packets of the run list, which map the queues
- * of the slice. MAP ends
- * - when the list ends, or leads back to the first packet of the slice
- * - when the next packet needs a VMID, HQD or other resource that is not free
- * - after more than HWS_MAX_CHAINS chained lists.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -130,9 +124,8 @@ static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Return the VMID of the process of the last MAP_PROCESS; assign a VMID if the
- * process has none. Return 0 if the run list may use no further VMID, or if the
- * GWS resources that the process requests are not free.
+ * Return the VMID of hws->process; assign a VMID if necessary. Return 0 if the
+ * process can get no VMID or not enough GWS resources.
  */
 static unsigned hws_assign_vmid(VGPUCp *cp)
 {
@@ -160,9 +153,8 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 }
 
 /*
- * The queues of the slice are mapped now: run the slice. @whole_list is true if
- * no packets of the list are left for a later slice, even if earlier slices
- * have executed a part of the list.
+ * Run the slice: its queues are mapped. @whole_list: no packets of the list are
+ * left for a later slice.
  */
 static void hws_start_slice(VGPUCp *cp, bool whole_list)
 {
@@ -247,9 +239,8 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 }
 
 /*
- * Execute the next packet of the list for the slice that is being built. If the
- * packet needs a VMID, HQD or other resource that is not free, run the slice
- * without the packet. The next slice then begins with this packet.
+ * Phase MAP: execute the next packet of the list, which maps a process or a
+ * queue for the next slice.
  */
 static VGPUStep hws_packet(VGPUCp *cp)
 {
@@ -302,6 +293,10 @@ static VGPUStep hws_packet(VGPUCp *cp)
     default:
         break;
     }
+    /*
+     * If a VMID, HQD or other resource is missing, run the slice without the
+     * packet. The next slice then begins with this packet.
+     */
     if (step == VGPU_STEP_DONE && full) {
         hws_start_slice(cp, false);
     } else if (step == VGPU_STEP_DONE) {
@@ -323,6 +318,9 @@ static VGPUStep hws_map(VGPUCp *cp)
         bool round = hws->chains && hws->list.base == hws->slice.base &&
                      hws->list.pos == hws->slice.pos;
 
+        /*
+         * The list has ended, or leads back to the first packet of the slice.
+         */
         if (round || hws->list.pos >= hws->list.size) {
             hws_start_slice(cp, true);
             break;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the command processor's compute side (MEC): declarations shared by
- * the files of cp/.
- *
- * One worker serves all queues round-robin, and the worker's lock guards the
- * queues. "The thread" means the thread of that worker, the CP's thread.
+ * vgpu-kfd: declarations of cp/, the command processor's compute side (MEC).
+ * One worker, with the CP's thread, serves all queues round-robin. The worker's
+ * lock guards the queues.
  */
 #ifndef HW_MISC_VGPU_KFD_CP_INTERNAL_H
 #define HW_MISC_VGPU_KFD_CP_INTERNAL_H
@@ -29,8 +27,8 @@ typedef struct CpQueue {
     VGPUQueue queue;            /* rptr and wptr are in dwords */
     uint32_t regs[CP_HQD_SPAN]; /* HQD registers; read atomically */
     /*
-     * Registers that SET_SH_REG sets. Accessed by the thread while the queue is
-     * active, and under cp->w.lock while the queue is inactive.
+     * Registers that SET_SH_REG sets. Accessed by the CP's thread while the
+     * queue is active, and under cp->w.lock while the queue is inactive.
      */
     uint32_t sh[PM4_SH_COMPUTE_COUNT];
     /* The queue stopped on an error. Cleared by a start or a dequeue. */
@@ -41,9 +39,8 @@ typedef struct CpQueue {
      */
     bool aql;
     /*
-     * Wptr in memory is ahead of rptr by more than the size of the ring, so
-     * exec.wptr was limited to rptr plus the size of the ring. Guarded like
-     * queue.exec.
+     * Wptr in memory is ahead of rptr by more than the ring's size. So
+     * exec.wptr is limited to rptr plus this size. Guarded like queue.exec.
      */
     bool clamped;
     /* AQL_PHASE_* of the packet at rptr. Guarded like queue.exec. */
@@ -55,7 +52,7 @@ typedef struct CpQueue {
     bool fixed;
     /*
      * True if an unmap that saves the queue has started, but has not written
-     * the MQD yet. Accessed by the thread.
+     * the MQD yet. Accessed by the CP's thread.
      */
     bool unsaved;
 } CpQueue;
@@ -89,9 +86,7 @@ typedef struct CpProcess {
 
 /*
  * The scheduler, which executes a run list in slices: see hws.c. Written by the
- * thread of the worker VGPUCp.w. Another thread may only end the run list, by
- * vgpu_cp_hws_end(). For this, it must hold VGPUCp.w.lock, and CpHws.queue must
- * not be the worker's current queue.
+ * CP's thread. Another thread may only call vgpu_cp_hws_end().
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -107,19 +102,15 @@ typedef struct CpHws {
      */
     bool whole_list;
     /*
-     * True if a stall of this run list was logged: a stall is logged only once.
-     * A run list stalls if the first packet of a slice gets no free VMID, HQD
-     * or other resource. The slice then maps nothing.
+     * A stall of this run list was logged: the first packet of a slice got no
+     * free VMID, HQD or other resource, so nothing was mapped.
      */
     bool starved;
     /* The run list, which is in memory. list.pos is the next packet. */
     VGPUIndirect list;
     /*
-     * Copy of @list at the start of this slice: the first packet of the slice.
-     * A chain packet at the end of a list may lead back to the list's start. If
-     * the slice so reaches its first packet again, no packets are left for
-     * another slice. If the first packet itself finds no free resource, the
-     * list stalls: see @starved.
+     * Copy of @list at the start of this slice: the first packet. If a chain
+     * leads back to this packet, no packets are left for another slice.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
@@ -128,11 +119,8 @@ typedef struct CpHws {
     /* Mask of the GWS resources that are allocated to each VMID's process. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * The worker runs the scheduler as one more queue, number CP_NUM_HQDS. (The
-     * lower numbers are HQDs.) The scheduler waits
-     * - for the IOMMU's translation of an address
-     * - for the end of the slice, if the slice has a time limit
-     * - until an SDMA queue that the scheduler unmaps is not in use
+     * The scheduler's queue in the worker, number CP_NUM_HQDS. The queue waits
+     * for the IOMMU, the end of a slice, or an SDMA queue that is in use.
      */
     VGPUQueue queue;
 } CpHws;
@@ -204,16 +192,18 @@ uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
  */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
- * Stop an active queue. If the CP's thread is executing a packet of the queue,
- * or the run list that the queue submitted, the queue stops after the current
- * step, otherwise immediately.
+ * Stop an active queue: after the current step if the CP's thread executes a
+ * packet or the run list of the queue, otherwise immediately.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
 /* Stop a queue immediately and save the queue's progress to its registers. */
 void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q);
 /* Wake a queue whose write pointer may have moved. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
-/* End the run list. Queues that the list has mapped stay mapped. */
+/*
+ * End the run list, but do not unmap its queues. While CpHws.queue is the
+ * worker's current queue, only the CP's thread may call this function.
+ */
 void vgpu_cp_hws_end(VGPUCp *cp);
 
 /* interrupt.c */
@@ -224,9 +214,8 @@ void vgpu_cp_hws_end(VGPUCp *cp);
  */
 void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
 /*
- * Push an interrupt entry of the queue with @source (IH_SRC_CP_*) and @data0,
- * if a bit of @enable (CP_INT_CNTL__*) is set in CP_INT_CNTL of the queue's
- * pipe. Called by the CP's thread.
+ * Push an interrupt entry with @source (IH_SRC_CP_*) if CP_INT_CNTL of the
+ * queue's pipe has a bit of @enable. Called by the CP's thread.
  */
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0);
@@ -257,18 +246,14 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  */
 
 /*
- * Execute the MAP_QUEUES in @dw. @vmid is the queue's VMID for a packet in a
- * run list, and negative for a packet in a ring. For a packet in a run list, do
- * nothing if a run list has already mapped the queue. Set *@full to true if no
- * suitable HQD is free, otherwise to false.
+ * Execute the MAP_QUEUES in @dw. @vmid is the queue's VMID, or negative for a
+ * packet in a ring. Set *@full to true if no suitable HQD is free, else false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
 /*
- * Unmap a queue that is not the worker's current queue, and save it to its MQD
- * unless @reset. On return the queue has left its HQD. If the result is
- * VGPU_STEP_STALL, the MQD is not written yet: the caller calls the function
- * again until the result is another.
+ * Unmap a queue that is not the worker's current queue. Unless @reset, save the
+ * MQD: after VGPU_STEP_STALL, call again until the result is another.
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
@@ -280,8 +265,7 @@ VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
  */
 int vgpu_cp_sdma_engine(uint32_t dw1);
 /*
- * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. The
- * caller sets *@full to false before the call. The function sets *@full to true
+ * Like vgpu_cp_hqd_map(), for an SDMA engine. *@full must be false; set to true
  * if no suitable queue of the engine is free.
  */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
@@ -306,8 +290,8 @@ void vgpu_cp_hws_release(VGPUCp *cp);
 /* Functions in hws.c. The caller holds cp->w.lock. */
 
 /*
- * Execute a step of the scheduler. Called by the thread. The lock is dropped
- * during the step.
+ * Execute a step of the scheduler. Called by the CP's thread. The lock is
+ * dropped during the step.
  */
 void vgpu_cp_hws_step(VGPUCp *cp);
 /*
@@ -351,9 +335,8 @@ VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
  */
 VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
 /*
- * Wait before the next try of a packet that polls a value which the guest
- * changes. The first WAIT_TRIES tries are made in consecutive time slices.
- * Further tries are 1 ms of virtual time apart.
+ * Wait before the next poll of a value that the guest changes: WAIT_TRIES times
+ * until the next time slice, then 1 ms of virtual time.
  */
 VGPUStep vgpu_cp_poll(VGPUExec *x);
 /*
@@ -367,10 +350,8 @@ VGPUStep vgpu_cp_poll_device(VGPUExec *x);
  */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
 /*
- * Access memory at most once: read wptr if exec.poll_wptr is set, else write
- * rptr back if exec.writeback is set. Clear that flag and return
- * VGPU_STEP_DONE. If the access stalls, keep the flag and return
- * VGPU_STEP_STALL.
+ * Read wptr if exec.poll_wptr is set, else write rptr back if exec.writeback is
+ * set. Clear the flag, but keep it on VGPU_STEP_STALL.
  */
 VGPUStep vgpu_cp_sync_pointers(CpQueue *q);
 static inline bool cp_dma_stalls(VGPUDmaResult a)

@@ -35,8 +35,7 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Return true if the UNMAP_QUEUES in x->dw selects a queue with this doorbell
- * and PASID. @pasid is 0 for a queue of VMID 0. @fixed is true if MAP_QUEUES
- * mapped the queue as a static queue.
+ * and PASID (0 in VMID 0). @fixed: static queue of MAP_QUEUES.
  */
 static bool kiq_selects(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
                         bool fixed)
@@ -170,8 +169,7 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Invalidate the VMIDs that have the packet's PASID, in one hub after the
- * other. x->done counts steps. Each hub takes four steps: two writes of the
- * address range, the request, and the wait for the request's ACK bits.
+ * other. x->done counts steps, four for each hub.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {
@@ -206,10 +204,8 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L2_PDE2 |
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
         /*
-         * Wait for the VMIDs in the request (x->reg_val), not for @vmids: since
-         * the request, the process may have got a new VMID. The request does
-         * not set the ACK bit of the new VMID. vgpu_hub_set_root() has already
-         * invalidated the new VMID.
+         * Wait for the VMIDs of the request (x->reg_val). @vmids may have a
+         * newer VMID without ACK, which vgpu_hub_set_root() has invalidated.
          */
         default:
             vgpu_reg_engine_read(

@@ -60,9 +60,8 @@ static bool hqd_is_free(const CpQueue *q)
 }
 
 /*
- * Return the HQD that the packet selects, or NULL if that HQD is not free. If
- * the packet allows any HQD, return a free HQD of cp->queue_mask, or NULL if no
- * HQD of the mask is free.
+ * Return the HQD that the packet selects, or any free HQD of cp->queue_mask if
+ * the packet allows any. Return NULL if no such HQD is free.
  */
 static CpQueue *hqd_find_free(VGPUCp *cp, uint32_t dw1)
 {
@@ -122,6 +121,7 @@ VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
         return step;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
+    /* Do nothing if a run list has already mapped this queue. */
     if (vmid >= 0 && mqd_is_listed(cp, mqd_va)) {
         return VGPU_STEP_DONE;
     }

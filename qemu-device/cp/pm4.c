@@ -201,10 +201,8 @@ static VGPUStep pm4_indirect_buffer(VGPUCp *cp, CpQueue *q)
     };
 
     /*
-     * There is one level of indirect buffers. A packet in the ring enters a
-     * buffer and must not have CHAIN. A packet in a buffer must have CHAIN:
-     * execution continues in the new buffer, and does not return to the old
-     * one.
+     * Indirect buffers do not nest. CHAIN must be clear in the ring, and set in
+     * a buffer: execution does not return to the old buffer.
      */
     if (!x->ib_depth != !(x->dw[3] & PM4_IB_DW3__CHAIN)) {
         return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
@@ -327,9 +325,8 @@ static const struct {
 };
 
 /*
- * Return true if the queue may execute scheduler packets, and the packet is in
- * the ring, not in an indirect buffer. The queue must be in VMID 0, and be the
- * KIQ (RLC_CP_SCHEDULERS) or mapped as HIQ.
+ * Return true if the packet is in the ring of a queue that may execute
+ * scheduler packets: VMID 0, and the KIQ or mapped as HIQ.
  */
 static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {

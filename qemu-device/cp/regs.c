@@ -324,8 +324,8 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
 
 /*
  * Return the queue with the doorbell at @offset, or NULL. Prefer an active
- * queue: a dequeue by register leaves the doorbell enabled in the old HQD, and
- * another HQD may have the queue now. The caller holds cp->w.lock.
+ * queue: a dequeue leaves the old doorbell enabled. The caller holds
+ * cp->w.lock.
  */
 static CpQueue *hqd_of_doorbell(VGPUCp *cp, uint32_t offset)
 {

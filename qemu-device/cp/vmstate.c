@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of the compute queues and of the scheduler (HWS). The
- * progress of a packet in execution is not saved, except q->phase. After the
- * load, an AQL packet starts again at this phase, any other packet at its
- * start.
+ * vgpu-kfd: saved state of the compute queues and of the scheduler (HWS). Of
+ * the progress of a packet in execution, only q->phase is saved.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: queue of interrupt entries for rings behind an IOMMU.
- * vgpu_ih_push() holds s->lock and may run without the BQL, so it cannot call
- * the IOMMU. A bottom half obtains the translation, adds timestamps, and writes
- * the entries to the rings.
+ * vgpu_ih_push() holds s->lock, so only a bottom half can call the IOMMU and
+ * write the entries.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -11,9 +10,8 @@
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
 /*
- * Maximum number of deferred entries. Further entries are dropped. All rings
- * together have space for fewer entries than this maximum, so a longer list
- * would only lead to an overflow of a ring.
+ * Maximum number of deferred entries. Further entries are dropped, since they
+ * would overflow the rings, which hold fewer entries.
  */
 #define DEFERRED_MAX    (32 * KiB)
 /*
@@ -53,9 +51,8 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 }
 
 /*
- * Push at most *@left queued entries, and subtract their number from *@left.
- * Return false if an IOMMU translation is missing: s->ih->iotlb then has the
- * request for this translation. The caller holds s->lock.
+ * Push at most *@left queued entries, and count *@left down. Return false if
+ * the request in s->ih->iotlb must be made first. The caller holds s->lock.
  */
 static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {
@@ -68,9 +65,8 @@ static bool ih_push_deferred(VGPUState *s, unsigned *left)
             return false;
         }
         /*
-         * Remove the entry only now: if the push fails above, the entry has to
-         * stay in the list. The entry is still the head of the list: a push to
-         * ring 1 or 2 may add an entry for ring 0, but only at the end.
+         * Remove the entry only now, because the push has succeeded. The entry
+         * is still the head: the push may only append an entry.
          */
         QSIMPLEQ_REMOVE_HEAD(&s->ih->deferred, next);
         s->ih->num_deferred--;
@@ -92,8 +88,7 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
     qemu_mutex_lock(&s->lock);
     if (s->ih->flushing) {
         /*
-         * This call is nested in another call of this function. The outer call
-         * is in vgpu_iommu_request() below: the IOMMU's code has called this
+         * This call is nested: vgpu_iommu_request() below has called this
          * function again. The outer call pushes the queued entries.
          */
         qemu_mutex_unlock(&s->lock);

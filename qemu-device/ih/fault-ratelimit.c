@@ -29,9 +29,8 @@ static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 }
 
 /*
- * Return the slot of a page in the table of rate limits. If the page has no
- * slot, take the least recently used slot for the page. The caller holds
- * s->lock.
+ * Return the slot of a page in the table of rate limits. For a new page, take
+ * the least recently used slot. The caller holds s->lock.
  */
 static VGPUFaultRateLimit *ratelimit_slot(VGPUState *s, unsigned hub,
                                           unsigned vmid, uint64_t page)

@@ -24,6 +24,7 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
     VGPUState *s = c->s;
     unsigned h = c->hub;
     uint32_t context = vgpu_fault_interrupt_bit(span->fault);
+    /* Interrupts of a class without a bit in VM_CONTEXT_CNTL are enabled. */
     bool interrupt = !context || (vgpu_hub_reg(s, h, VM_CONTEXT_CNTL(vmid)) &
                                   context);
 
@@ -73,9 +74,8 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot < VGPU_RETRY_CAM_SLOTS) {
             /*
-             * Count the access as merged only if it has not waited for this
-             * slot before. An access that has waited for the slot has the
-             * slot's serial number in @stall.
+             * Count the access as merged only once. If the access has waited
+             * for this slot before, @stall has the slot's serial number.
              */
             if (stall->serial != s->ih->cam[slot].serial) {
                 vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
@@ -133,6 +133,10 @@ void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
 
     QEMU_LOCK_GUARD(&s->lock);
     serial = s->ih->fault_serial + 1;
+    /*
+     * Use the CAM slot of the page, or a free slot. If none is free, report
+     * nothing.
+     */
     if (retry && vgpu_cam_enabled(s)) {
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot == VGPU_RETRY_CAM_SLOTS) {

@@ -33,12 +33,7 @@ void vgpu_cam_destroy(VGPUState *s);
  * @vmid: VMID
  * @va: GPU address
  * @span: translation that ended in the fault
- * @quiet: true: push no interrupt entry
- *
- * The function updates the hub's fault status. Then it pushes an interrupt
- * entry, unless @quiet is true or VM_CONTEXT_CNTL disables interrupts for the
- * fault's class. (For some classes, VM_CONTEXT_CNTL has no interrupt bit. Their
- * interrupts are always enabled.)
+ * @quiet: only update the hub's fault status, push no interrupt entry
  *
  * Context: any thread. Takes s->lock.
  */
@@ -46,19 +41,13 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
                                const VGPUSpan *span, bool quiet);
 
 /**
- * vgpu_fault_report_retry: report a retry fault, unless it was reported already
+ * vgpu_fault_report_retry: report a retry fault, unless already reported
  * @c: client
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: the caller has set hub, vmid, va, write, invs and serial. Member
- *         serial is 0 in the first call for an access; in a later call, the
- *         value that the last call has set. The function sets serial, why, and
- *         for some values of why also cam or until
- *
- * If ENABLE_RETRY_INTERRUPT is set, an interrupt entry is pushed
- * - with the CAM on: when the page gets a CAM slot, and at VGPUCamSlot.due
- * - with the CAM off: when the page's rate limit allows an entry.
+ * @stall: in: hub, vmid, va, write, invs, and serial of the last call, or 0;
+ *         out: serial, why, cam, until
  *
  * Context: any thread. Takes s->lock.
  */
@@ -82,23 +71,18 @@ void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
  * @stall: stall for a retry fault
  *
  * Context: any thread. Takes s->lock.
- * Return: true if the access has to wait; false in these cases:
- * - The VMID was invalidated.
- * - VGPU_WAIT_CAM: the slot was freed, or its interrupt entry is due again.
- * - VGPU_WAIT_CAM_FREE: a CAM slot is free, or the CAM is off.
+ * Return: true: wait on; false: try the access again.
  */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 
 /**
- * vgpu_fault_report_spurious: report an injected fault, which no access caused
+ * vgpu_fault_report_spurious: report an injected fault, without an access
  * @s: device
  * @hub: VGPU_HUB_*
  * @vmid: VMID
  * @va: GPU address
- * @write: true: the entry reports a write; false: a read
- * @retry: true: retry fault. With the CAM on, the fault uses the page's CAM
- *         slot. If the page has no slot, the fault takes a free slot. If no
- *         slot is free, the fault is not reported.
+ * @write: report a write, not a read
+ * @retry: report a retry fault; needs a CAM slot if the CAM is on
  *
  * Context: any thread. Takes s->lock.
  */

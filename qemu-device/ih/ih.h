@@ -59,12 +59,11 @@ void vgpu_ih_reset(VGPUState *s);
 /**
  * vgpu_ih_push: push an interrupt entry
  * @s: device
- * @client: IH_CLIENT_*
+ * @client: IH_CLIENT_*; IH_CLIENT_CFG_DATA selects the ring
  * @source: IH_SRC_*
- * @ring: value of the entry's RING field. IH_CLIENT_CFG_DATA of @client, not
- *        @ring, selects the ring that gets the entry.
+ * @ring: value of the entry's RING field
  * @vmid: VMID
- * @mm_hub: hub of @vmid: true: MM hub; false: GFX hub
+ * @mm_hub: @vmid is in the MM hub, not the GFX hub
  * @data: source data, four dwords
  *
  * Context: any thread, s->lock held.
@@ -122,11 +121,10 @@ void vgpu_ih_cancel(VGPUState *s);
 /**
  * vgpu_ih_flush: push the entries that wait for an IOMMU translation
  * @s: device
- * @all: true: push all entries; false: push at most DEFERRED_BATCH entries, and
- *       schedule the bottom half for the rest
+ * @all: true: push all entries; false: at most DEFERRED_BATCH, the rest later
  *
  * Context: BQL held, no lock of the device.
- * Return: true; false if the device was unplugged in vgpu_iommu_request().
+ * Return: false if the device was unplugged meanwhile.
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 

@@ -77,9 +77,8 @@ typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
     /*
-     * Value of VGPUIh.full when the entry was deferred: true if an injection
-     * makes the push of this entry treat the ring as full. VGPUIh.full is set
-     * to this value again before the entry is written to its ring.
+     * Value of VGPUIh.full at the push: true if an injection makes this push
+     * treat the ring as full. Restored before the entry is written.
      */
     bool full;
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
@@ -165,9 +164,8 @@ void vgpu_fault_reset(VGPUState *s);
 /* Functions in fault-entry.c. The caller holds s->lock. */
 
 /*
- * Push the interrupt entry of the fault at @site. @cam is the CAM slot of a
- * retry fault while the CAM is on. For any other fault, @cam is 0 and has no
- * meaning. @serial is the serial number of the fault.
+ * Push the interrupt entry of the fault at @site. @cam: CAM slot of a retry
+ * fault, otherwise 0. @serial: serial number of the fault.
  */
 void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
@@ -201,9 +199,8 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
 /*
- * Free @slot, and wake queues that wait for this slot or for any free slot. If
- * @slot is not below VGPU_RETRY_CAM_SLOTS, only log a guest error. The caller
- * holds the BQL.
+ * Free @slot, and wake queues that wait for @slot or any free slot. An invalid
+ * @slot only logs a guest error. The caller holds the BQL.
  */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /*
@@ -219,9 +216,8 @@ extern const VMStateDescription vmstate_vgpu_cam_times;
 /* fault-ratelimit.c */
 
 /*
- * Apply the rate limit of @page to a retry fault at time @now (ns,
- * QEMU_CLOCK_VIRTUAL). Return true if the caller is to push an entry. Otherwise
- * set *@serial to the serial number in the last entry for @page. The caller
+ * Return true if an entry for @page may be pushed at @now (ns,
+ * QEMU_CLOCK_VIRTUAL). If not, set *@serial from the last entry. The caller
  * holds s->lock.
  */
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
@@ -252,9 +248,8 @@ uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring);
 /* Return the value of IH_RB_WPTR. The caller holds s->lock. */
 uint32_t vgpu_ih_wptr(const VGPUIhRing *r);
 /*
- * Set the read pointer to @val. If unread entries are left, raise the interrupt
- * again (ring 0), or push an entry to ring 0 that announces @ring again (rings
- * 1 and 2). The caller holds the BQL.
+ * Set the read pointer to @val. Notify the driver again if unread entries are
+ * left: see ih_ring_notify(). The caller holds the BQL.
  */
 void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val);
 /*

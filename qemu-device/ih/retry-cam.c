@@ -79,9 +79,8 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
 }
 
 /*
- * For each slot with an expired @due, wake the queues that wait for the slot.
- * If the access of a woken queue faults again, vgpu_cam_wait() sends the slot's
- * interrupt entry again. If no queue waits, no entry is sent.
+ * Wake the queues that wait for a slot with an expired @due. If an access then
+ * faults again, vgpu_cam_wait() sends the interrupt entry again.
  */
 static void cam_timer_expired(void *opaque)
 {

@@ -242,9 +242,8 @@ static bool ih_ring_filled(VGPUState *s, unsigned ring)
 }
 
 /*
- * Called when ring 0 overwrites an unread entry, which may be the announcement
- * of ring 1 or ring 2. If ring 1 or ring 2 has unread entries, mark that ring,
- * so that it is announced again.
+ * Ring 0 overwrites an unread entry, perhaps an announcement. If ring 1 or 2
+ * has unread entries, mark that ring for a new announcement.
  */
 static void ih_ring_reannounce(VGPUState *s)
 {

@@ -22,9 +22,8 @@
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
 /*
- * A slot of VGPUInjection.late. The slot is for one page-table entry. While the
- * injection delays a change of that page-table entry, walks read the old value,
- * which is in the slot.
+ * A slot of VGPUInjection.late, for one page-table entry. While the injection
+ * delays a change of the entry, walks read the slot's old value.
  */
 typedef struct VGPULatePte {
     /*
@@ -158,9 +157,8 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 }
 
 /*
- * Decide whether @i takes effect at an occasion. The decision depends on skip,
- * count and a random number. @site is for the trace, and is not compared with
- * the filter. If @i takes effect, fill in *@hit and return true.
+ * Decide by skip, count and a random number whether @i takes effect. If so,
+ * fill in *@hit and return true. @site is only for the trace.
  */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)

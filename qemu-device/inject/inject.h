@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: fault injection.
+ * vgpu-kfd: fault injection. Files that execute the effects of each kind:
  *
- * The effects of the kinds of injection are implemented in:
- *
- * - pte-corrupt, pte-lost, pte-late, gart-corrupt, gart-lost, gart-late:
- *   vgpu_inject_pte(), called by memory/page-walk.c
- * - inv-no-ack, inv-early-ack: memory/invalidate-inject.c
+ * - pte-*, gart-*: memory/page-walk.c
+ * - inv-*: memory/invalidate-inject.c
  * - vram-lost, vram-lost-at-reset: memory/vram.c
- * - vram-poison: vgpu_inject_vram_poison(), called by queue/dma.c
+ * - vram-poison: queue/dma.c
  * - xgmi-down: memory/xgmi.c
- * - fault-drop, fault-duplicate, fault-delay: ih/fault-inject.c
- * - fault-spurious: ih/fault.c
+ * - fault-spurious: ih/fault.c; other fault-*: ih/fault-inject.c
  * - ih-overflow: ih/ring.c
- * - sdma-hang, sdma-slow, sdma-wrong-byte: sdma/packet-inject.c
- * - doorbell-lost: vgpu_inject_doorbell_lost(), called by sdma/regs.c,
- *   cp/regs.c and pci/doorbell.c
+ * - sdma-*: sdma/packet-inject.c
+ * - doorbell-lost: sdma/regs.c, cp/regs.c, pci/doorbell.c
  * - surprise-removal: pci/surprise-removal.c
  */
 #ifndef HW_MISC_VGPU_KFD_INJECT_INJECT_H
@@ -30,10 +25,8 @@
 #define VGPU_SITE_ANY   (-2)
 
 /*
- * An occasion is an event at which an injection may take effect. A VGPUSite
- * describes an occasion by hub, VMID, queue and address. vgpu_inject_fires()
- * compares this description with the filters of injections. @hub, @vmid,
- * @engine and @queue may be VGPU_SITE_NONE.
+ * An occasion: an event at which an injection may take effect. Members @hub,
+ * @vmid, @engine and @queue may be VGPU_SITE_NONE.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
@@ -163,28 +156,25 @@ static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 }
 
 /**
- * vgpu_inject_fires: check whether an injection takes effect at an event
+ * vgpu_inject_fires: check whether an injection takes effect
  * @s: device
  * @kind: kind of injection
- * @site: event, such as a memory access, a packet or a doorbell write
- * @hit: filled in if an injection takes effect; may be NULL
+ * @site: event, such as a doorbell write
+ * @hit: filled in on true; may be NULL
  *
  * Context: any thread, with any locks except the injector's.
- * Return: true if an injection takes effect. The caller then executes the
- * effect.
+ * Return: true if the caller is to execute the effect.
  */
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
                        VGPUInjectHit *hit);
 
 /**
- * vgpu_inject_doorbell_lost: check whether a doorbell write is to be lost
+ * vgpu_inject_doorbell_lost: check whether to drop a doorbell write
  * @s: device
- * @site: site that describes the queue; site.va is the byte offset of the
- *        doorbell; site.hub is ignored
+ * @site: queue; va is the doorbell's byte offset
  *
  * Context: any thread.
- * Return: true if an injection of kind doorbell-lost takes effect. The caller
- * then drops the write.
+ * Return: true if the caller is to drop the write.
  */
 static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 {
@@ -196,14 +186,14 @@ static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 /**
  * vgpu_inject_pte: apply injections to the read of a page-table entry
  * @s: device
- * @site: client, VMID and GPU address of the walk
+ * @site: site of the walk
  * @where: VGPUTargetKind of @addr
  * @addr: address of the entry, a multiple of 8
- * @entry: value of the entry in memory
- * @leaf: true if @entry ends the walk
+ * @entry: value in memory
+ * @leaf: @entry ends the walk
  *
  * Context: any thread.
- * Return: value that the walk uses instead of @entry.
+ * Return: value for the walk.
  */
 uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
                          uint64_t addr, uint64_t entry, bool leaf);
@@ -212,10 +202,9 @@ uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
  * vgpu_inject_xgmi_down: apply kind xgmi-down to an access to a node's VRAM
  * @s: device
  * @site: access; va is an address in the hive
- * @node: node whose VRAM is accessed, below VGPU_XGMI_NODES
+ * @node: node with the VRAM, below VGPU_XGMI_NODES
  *
- * If an injection takes effect, the link to @node is down until the injection
- * is removed.
+ * The link to @node then stays down until the injection is removed.
  *
  * Context: any thread.
  */
@@ -233,25 +222,22 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
 /**
  * vgpu_inject_vram_poison: apply kind vram-poison to a read of VRAM
  * @s: device
- * @site: access; va is the offset of the first byte in VRAM
+ * @site: access; va is the first byte's offset in VRAM
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: 0 if the first byte is poisoned. Otherwise the number of bytes before
- * the next byte that may be poisoned, at most @len. If the number is below
- * @len, call again with a site for that byte.
+ * Return: number of good bytes, at most @len; 0 if the first byte is poisoned.
+ * After fewer than @len bytes, call again for the rest.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
 
 /**
- * vgpu_inject_each: apply all injections of a kind to an event that concerns
- * the whole device, such as a reset
+ * vgpu_inject_each: apply all injections of a kind to an event of the device,
+ * such as a reset
  * @s: device
  * @kind: kind of injection
- * @effect: called, with the injector's lock held, for each injection unless its
- *          arguments skip, count and threshold exclude this event. @f is the
- *          injection's filter. @random is a random number for random data
+ * @effect: called for each that takes effect, under the injector's lock
  *
  * Context: any thread, with any locks except the injector's.
  */
@@ -299,15 +285,13 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
 uint32_t vgpu_inject_id(const VGPUInjection *i);
 
 /**
- * vgpu_inject_now: let an injection take effect during the command vgpu-inject
+ * vgpu_inject_now: let an injection take effect during vgpu-inject
  * @s: device
- * @i: injection of an immediate kind (vgpu_inject_is_immediate()), with
- *     probability 1 and skip 0
- * @site: site for the trace; not compared with the filter
- * @hit: filled in if the injection took effect
+ * @i: injection of an immediate kind, with probability 1 and skip 0
+ * @site: site for the trace
+ * @hit: filled in on true
  *
- * Return: true if the injection took effect; false if the injection has taken
- * effect args.count times already.
+ * Return: false if args.count has already been reached.
  */
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                      VGPUInjectHit *hit);

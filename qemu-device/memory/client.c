@@ -44,9 +44,8 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 }
 
 /*
- * Wait for accesses in progress, which may use a mapping that has changed. Do
- * not use synchronize_rcu(), which could deadlock: vCPUs wait for the BQL in
- * RCU critical sections, and the caller may be in such a section.
+ * Wait for accesses in progress. synchronize_rcu() could deadlock: vCPUs wait
+ * for the BQL in RCU critical sections, and the caller may be in one.
  */
 void vgpu_clients_drain(VGPUState *s)
 {

@@ -24,10 +24,8 @@ typedef struct VGPUTlb VGPUTlb;
 /* Operations that wake the thread of a client, or wait for the thread. */
 typedef struct VGPUClientOps {
     /*
-     * Wake queues that stalled on a retry fault in a VMID of mask @vmids:
-     * - queues that wait without a CAM slot
-     * - queues that wait with CAM slot @slot, or with any slot if @slot is -1
-     * The caller holds no lock of the device.
+     * After a retry fault in a VMID of mask @vmids: wake queues with CAM slot
+     * @slot (-1: any) or without a slot. Called without device locks.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*
@@ -38,10 +36,8 @@ typedef struct VGPUClientOps {
 } VGPUClientOps;
 
 /*
- * A client of a hub: an engine whose thread translates GPU addresses. The
- * members before @queue are constant after vgpu_client_init(). The members from
- * @queue on are accessed by the thread, or by a caller that holds the worker
- * (vgpu_worker_hold()).
+ * A client of a hub: an engine that translates GPU addresses in a thread. The
+ * members before @queue are constant after vgpu_client_init().
  */
 struct VGPUClient {
     VGPUState *s;
@@ -49,6 +45,10 @@ struct VGPUClient {
     unsigned index;             /* number of SDMA engine, or VGPU_CLIENT_CP */
     uint8_t hub;                /* VGPU_HUB_* */
     const VGPUClientOps *ops;
+    /*
+     * @queue and @iotlb are accessed by the client's thread, or by a caller
+     * that holds the client's worker (vgpu_worker_hold()).
+     */
     uint8_t queue;              /* number of the queue that accesses memory */
     VGPUIotlb *iotlb;           /* IOTLB of @queue */
 };
@@ -78,9 +78,9 @@ void vgpu_client_destroy(VGPUClient *c);
 /**
  * vgpu_clients_wake: call VGPUClientOps.retry() of the clients of some hubs
  * @s: device
- * @hub_mask: mask of hubs, 1 << VGPU_HUB_*
- * @vmids: mask of VMIDs, as in VGPUClientOps.retry()
- * @slot: CAM slot, or -1 for any slot, as in VGPUClientOps.retry()
+ * @hub_mask: mask of 1 << VGPU_HUB_*
+ * @vmids: argument of retry()
+ * @slot: argument of retry()
  *
  * Context: any thread, no device lock held.
  */
@@ -91,8 +91,7 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
  * vgpu_client_begin: start an access, and apply invalidations to the TLB
  * @c: client
  *
- * Until vgpu_client_end() the client may use translations, and no invalidation
- * that starts meanwhile is acknowledged.
+ * Later invalidations are not acknowledged before vgpu_client_end().
  *
  * Context: the client's thread, no device lock held. Takes the RCU read lock.
  */
@@ -147,12 +146,8 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * @va: GPU address
  * @len: bytes, at least 1
  * @type: kind of access
- * @span: set to one of these results:
- *        - the longest span at @va, at most @len bytes
- *        - a fault, which is not reported yet
- *        - kind VGPU_TARGET_WAIT: the IOMMU's translation is missing
- *
- * The caller releases @span with vgpu_phys_unmap().
+ * @span: up to @len bytes, unreported fault, or VGPU_TARGET_WAIT; release with
+ *        vgpu_phys_unmap()
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
@@ -163,22 +158,20 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
  * @vmid: VMID
  * @va: GPU address
  * @len: bytes, at least 1
- * @span: in: the fault; out: at most @len bytes, or kind VGPU_TARGET_WAIT if
- *        the IOMMU's translation is missing
+ * @span: in: fault; out: up to @len bytes, or VGPU_TARGET_WAIT
  *
- * A read gets the default page if the page exists and the registers select it.
- * Otherwise a read gets zeros. A write is dropped.
+ * A read gets the default page or zeros, as the registers select. A write is
+ * dropped.
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);
 
 /**
- * vgpu_queue_site: describe a queue and an address as the site of an injection
+ * vgpu_queue_site: describe a queue and an address as an injection's site
  * @client: VGPUClient.index
- * @queue: number of the queue in the SDMA engine, or of the HQD
+ * @queue: number of the SDMA queue or HQD
  * @vmid: VMID
- * @va: GPU address. For some kinds of injection: another address, such as an
- *      offset in VRAM.
+ * @va: GPU address or other value of VGPUSite.va
  *
  * Context: any thread.
  * Return: site.

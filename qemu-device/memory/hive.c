@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an XGMI hive, which the operator creates before the devices in it:
+ * vgpu-kfd: an XGMI hive. The operator creates the hive before its devices:
  *
  *   -object vgpu-hive,id=h0 -device vgpu-kfd,hive=h0 -device vgpu-kfd,hive=h0
  *
- * xgmi.c adds devices to the hive. Specification: docs/hardware.md, Hives.
+ * Specification: docs/hardware.md, Hives.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -150,9 +150,8 @@ static Object *resolve_hive_path(const char *path, Error **errp)
 }
 
 /*
- * Setter of property hive. In earlier versions of the device, the value was a
- * number. This number is now property hive-id of the hive. Therefore the error
- * message says that the value must be the id of an object.
+ * Setter of property hive. The value is the id of a vgpu-hive object, or "" for
+ * no hive.
  */
 static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
                      Error **errp)
@@ -166,6 +165,7 @@ static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
         target = resolve_hive_path(path, errp);
     }
     if (*errp) {
+        /* Old versions took a number, so say that an object's id is needed. */
         error_prepend(errp, "%s needs the id of a vgpu-hive object, as in "
                       "-object vgpu-hive,id=h0: ", name);
         return;

@@ -123,14 +123,11 @@ void vgpu_invalidate_complete(VGPUState *s);
 uint32_t vgpu_fault_interrupt_bit(uint16_t fault);
 
 /**
- * vgpu_hub_latch_fault: set fault status and address in the hub of a client
- * @c: client whose access faulted
+ * vgpu_hub_latch_fault: set fault status and address in a client's hub
+ * @c: client
  * @vmid: VMID
- * @va: GPU address of the fault
- * @span: translation that ended in the no-retry fault
- *
- * If the registers hold an earlier fault and ALLOW_SUBSEQUENT is clear, only
- * MORE_FAULTS is set.
+ * @va: GPU address
+ * @span: translation with the no-retry fault
  *
  * Context: s->lock held.
  */
@@ -138,13 +135,12 @@ void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
                           const VGPUSpan *span);
 
 /**
- * vgpu_hub_set_root: set the page table of a VMID in both hubs
+ * vgpu_hub_set_root: set a VMID's page table in both hubs
  * @s: device
  * @vmid: VMID
  * @root: value of VM_CONTEXT_PAGE_TABLE_BASE_ADDR
  *
- * The function also invalidates the translations of @vmid, and wakes queues
- * that stalled on a retry fault in @vmid.
+ * Also invalidates @vmid, and wakes queues with a retry fault.
  *
  * Context: any thread, no device lock held.
  */

@@ -18,9 +18,8 @@
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
 /*
- * Value of VGPUSpan.fault for a class of no-retry faults: the bit that
- * redirects reads with such a fault to the default page. @name is the name of
- * the class, such as RANGE, PDE0 or VALID.
+ * Class @name of no-retry faults, such as PDE0, for VGPUSpan.fault: the bit
+ * that redirects reads with such a fault to the default page.
  */
 #define VGPU_FAULT_CLASS(name) \
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
@@ -71,10 +70,9 @@ typedef struct VGPUInvalidation {
      */
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /*
-     * For each client with a nonzero mask in @waiting: value of the client's
-     * counter VGPUTlb.access when the driver last requested an invalidation
-     * during an access of the client. This access has ended when the counter
-     * has another value.
+     * For each client with a nonzero mask in @waiting: VGPUTlb.access at the
+     * last invalidation request. The access has ended once VGPUTlb.access
+     * differs.
      */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
@@ -82,9 +80,10 @@ typedef struct VGPUInvalidation {
 /* A VM hub. */
 typedef struct VGPUHub {
     /*
-     * Fault status and acknowledges are written under s->lock, other registers
-     * under the BQL. The CP's thread, too, writes roots of page tables, without
-     * the BQL. Any thread reads registers, atomically.
+     * Registers, read atomically by any thread. Written:
+     * - fault status and acknowledges: under s->lock
+     * - roots of page tables: under the BQL, or by the CP's thread
+     * - others: under the BQL
      */
     uint32_t regs[HUB_SPAN];
     VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
@@ -223,10 +222,8 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 /* fault-status.c */
 
 /*
- * @fault is a class of no-retry faults (VGPUSpan.fault). Return the bit of
- * VM_CONTEXT_CNTL that allows the redirection of accesses with such a fault to
- * the default page. Return 0 if the class has no bit: then
- * VM_L2_PROTECTION_FAULT_CNTL alone decides.
+ * Return the bit of VM_CONTEXT_CNTL that permits redirection of faults of class
+ * @fault to the default page. 0: VM_L2_PROTECTION_FAULT_CNTL alone decides.
  */
 uint32_t vgpu_fault_redirect_bit(uint16_t fault);
 /* Clear fault status and fault address of @hub. The caller holds s->lock. */
@@ -238,9 +235,8 @@ void vgpu_hub_clear_fault(VGPUState *s, unsigned hub);
  */
 
 /*
- * Called when REQ of an invalidation engine was written: start the invalidation
- * that @val requests. A request that selects only PDEs is acknowledged, but
- * drops no translation, because TLBs hold only leaves of the page tables.
+ * Start the invalidation that @val, written to REQ, requests. A request for
+ * only PDEs is just acknowledged, since TLBs hold only leaves.
  */
 void vgpu_invalidate_req_written(VGPUState *s, unsigned hub, unsigned off,
                                  uint32_t old, uint32_t val);
@@ -256,10 +252,9 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
 
 /*
- * Apply injections to a request to invalidation engine @eng for the VMIDs in
- * *@vmids. Remove from *@vmids the VMIDs that a timer is to invalidate later.
- * Return the mask of VMIDs that are never to be acknowledged. The caller holds
- * s->lock.
+ * Apply injections to a request to invalidation engine @eng. Remove delayed
+ * VMIDs from *@vmids. Return the mask of VMIDs that are never acknowledged.
+ * s->lock held.
  */
 uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
                                 uint32_t *vmids);
@@ -276,18 +271,16 @@ void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
                                        hwaddr addr, bool write);
 /*
- * Wait for all accesses of clients, and all writes of interrupt entries, that
- * are in progress: each may use an old mapping of the bus. The caller holds the
- * BQL and no lock of the device.
+ * Wait for bus accesses in progress, of clients and of the interrupt handler.
+ * The caller holds the BQL and no lock of the device.
  */
 void vgpu_bus_quiesce(VGPUState *s);
 
 /* client.c */
 
 /*
- * Wait until all accesses of clients of @s that began before this call have
- * completed. The caller holds the BQL and no lock of the device, since
- * VGPUClientOps.drain() takes locks of workers.
+ * Wait for clients' accesses in progress. The caller holds the BQL and no lock
+ * of the device, since VGPUClientOps.drain() takes locks of workers.
  */
 void vgpu_clients_drain(VGPUState *s);
 
@@ -301,15 +294,13 @@ uint32_t vgpu_xgmi_links(VGPUState *s);
  */
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /*
- * Return the number of bytes from the start of node 0's VRAM to the end of the
- * last node's VRAM. If the device is in no hive, return the size of its VRAM.
- * Any thread.
+ * Return the bytes from node 0's VRAM to the end of the last node's VRAM.
+ * Without a hive: the size of VRAM. Any thread.
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * @site.va is an offset in the hive's VRAM: it selects the node that has the
- * byte at this offset. Apply injections of kind xgmi-down to the link to this
- * node. Do nothing if this node is the device itself. Any thread.
+ * Apply xgmi-down injections to the link to the node at offset @site.va of the
+ * hive's VRAM. For this device's node, do nothing. Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

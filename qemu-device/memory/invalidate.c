@@ -23,9 +23,8 @@
     (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /*
- * For each VMID with a pending request to invalidation engine @eng, acknowledge
- * the request if no access in progress can still use old translations of the
- * VMID, and no injection suppresses the acknowledge. The caller holds s->lock.
+ * Acknowledge the complete requests to invalidation engine @eng. The caller
+ * holds s->lock.
  */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {
@@ -33,6 +32,7 @@ static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
     uint32_t waiting = 0, done;
     unsigned i;
 
+    /* A request is complete when no access uses old translations any more. */
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         if (hub->inv[eng].waiting[i] &&
             qatomic_load_acquire(&s->memory->clients[i]->tlb->access) !=

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an IOMMU between the device and the bus. Workers never take the
- * BQL, and so cannot call the IOMMU. An access without a cached reply stalls
- * until a bottom half (queue/iommu-requests.c) has called the IOMMU. Then the
- * worker repeats the access.
+ * vgpu-kfd: an IOMMU between device and bus. Workers never take the BQL, so a
+ * bottom half (queue/iommu-requests.c) calls the IOMMU while the access
+ * stalls.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -82,6 +81,7 @@ bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
     IOMMUTLBEntry t;
     bool here;
 
+    /* A fault report of the IOMMU may write a register that unplugs @s. */
     object_ref(OBJECT(s));
     /*
      * The caller holds the BQL, because the IOMMU may access other devices: the
@@ -172,9 +172,8 @@ void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section)
                             MEMTXATTRS_UNSPECIFIED));
     if (memory_region_register_iommu_notifier(b->mr, &b->n, NULL)) {
         /*
-         * This IOMMU accepts no notifier, so the device does not learn when a
-         * mapping is removed. The device may then use an old translation, but
-         * for REPLY_NS at most: see vgpu_iommu_put_reply().
+         * This IOMMU accepts no notifier, so the device may use a removed
+         * mapping, for REPLY_NS at most: see vgpu_iommu_put_reply().
          */
         g_free(b);
         return;

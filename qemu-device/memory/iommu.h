@@ -12,26 +12,21 @@ typedef struct VGPUState VGPUState;
 typedef struct VGPUIotlb VGPUIotlb;
 
 /*
- * Maximum number of replies in a VGPUIotlb. The limit is chosen for a broadcast
- * copy: two copies, with two sources and two destinations. Each of these four
- * addresses needs one reply for itself, and one for each page-table entry in
- * RAM that translates the address.
+ * Maximum number of replies in a VGPUIotlb. Enough for the four addresses of a
+ * broadcast copy, and the page-table entries in RAM that translate them.
  */
 #define VGPU_IOMMU_REPLIES      24
 
 /*
- * @drops and @invs are the values of two counters before the access that made a
- * request. The request and its reply are stale if one of the counters has
- * changed since then.
+ * Values of two counters before the access that made a request. If a counter
+ * has changed since, the request and its reply are stale.
  */
 typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
     /*
-     * Value of VGPUHub.invs[vmid], for the hub and the VMID stored below. A
-     * driver invalidates the VMID before it removes a page from the IOMMU. So
-     * all earlier requests and replies are stale when the page is removed.
-     * (Such a request would cause an IOMMU fault. Such a reply could lead to
-     * the removed page.)
+     * Value of VGPUHub.invs[vmid]. A driver invalidates the VMID before it
+     * removes a page from the IOMMU, so that earlier requests and replies are
+     * stale.
      */
     uint32_t invs;
     uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
@@ -44,9 +39,8 @@ typedef struct VGPUIommuStamp {
 } VGPUIommuStamp;
 
 /*
- * The IOMMU's reply: its translation of a range of bus addresses. The struct is
- * defined in this header because each queue contains a VGPUIotlb, which
- * contains replies. Only memory/ accesses the members.
+ * The IOMMU's translation of a range of bus addresses. Only memory/ accesses
+ * the members. (Each queue contains replies, in a VGPUIotlb.)
  */
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
@@ -63,11 +57,10 @@ typedef struct VGPUIommuReply {
 } VGPUIommuReply;
 
 /*
- * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
- * the last request for a translation. Context of an access to the IOTLB:
- * - of a queue that a worker executes: the worker's thread
- * - of a waiting queue: any thread that holds the worker's lock
- * - of the interrupt handler: any thread that holds s->lock
+ * The IOMMU's replies, and the last request. Accessed:
+ * - queue in execution: by the worker's thread
+ * - waiting queue: under the worker's lock
+ * - interrupt entries: under s->lock
  */
 struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */
@@ -82,38 +75,31 @@ struct VGPUIotlb {
      */
     VGPUIommuStamp stamp;
     /*
-     * Replies to recent requests. At the end of a time slice, a queue drops the
-     * replies. A queue that waits for the reply to a new request keeps them:
-     * later, the queue repeats the access that made the request, and this
-     * access may need the older replies, too.
+     * Recent replies. A queue drops them after a time slice, unless the queue
+     * waits for a new reply: the repeated access may need the older ones.
      */
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
 /**
- * vgpu_iommu_begin: take the stamp of an access, before the access
+ * vgpu_iommu_begin: take the stamp of an access, before vgpu_client_begin()
  * @s: device
- * @iotlb: IOTLB of the access; its member @began is set to the stamp
- * @hub: hub of the access, or VGPU_NUM_HUBS for an access by bus address
- * @vmid: VMID of the access
+ * @iotlb: IOTLB; member began is set
+ * @hub: hub; VGPU_NUM_HUBS: access by bus address
+ * @vmid: VMID
  *
- * Call this function before vgpu_client_begin(): see dma_begin() in
- * queue/dma.c.
- *
- * Context: a thread that may access @iotlb: see the list at VGPUIotlb.
+ * Context: see VGPUIotlb.
  */
 void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
                       unsigned vmid);
 
 /**
- * vgpu_iommu_is_current: check whether a request or reply is valid
+ * vgpu_iommu_is_current: compare a stamp with the current counters
  * @s: device
- * @stamp: stamp of the request or reply
+ * @stamp: stamp of a request or reply
  *
- * Context: any thread.
- * Return: false if the request or reply is stale because the memory map of the
- * bus has changed, the IOMMU has notified an unmapping, or the VMID was
- * invalidated; otherwise true. VGPUIommuReply.until is not checked.
+ * Context: any thread. Ignores VGPUIommuReply.until.
+ * Return: false if the request or reply is stale.
  */
 bool vgpu_iommu_is_current(VGPUState *s, const VGPUIommuStamp *stamp);
 
@@ -134,9 +120,8 @@ void vgpu_iommu_schedule(VGPUState *s);
  * @r: set to the reply, except stamp and until
  *
  * Context: BQL held, no lock of the device.
- * Return: true; false if this device was unplugged during the call. Then @s is
- * freed unless the caller holds a reference. (The IOMMU may report a fault by a
- * write to any address, even to a register that unplugs this device.)
+ * Return: true; false if @s was unplugged meanwhile, and so freed unless the
+ * caller holds a reference.
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);

@@ -50,8 +50,7 @@ void vgpu_phys_exit(VGPUState *s);
 /**
  * vgpu_iommu_init: create the bottom half that serves requests to the IOMMU
  * @s: device, the argument of @serve
- * @serve: function of the bottom half; serves the requests of all queues, and
- *         the requests for writes of interrupt entries (ih/)
+ * @serve: function of the bottom half
  *
  * Context: BQL held, before vgpu_phys_init().
  */

@@ -42,8 +42,7 @@ static VGPULeaf walk_fault(VGPUTargetKind kind, unsigned error, uint16_t fault)
 
 /*
  * Return the class of a fault at an entry of a table of @level. With "translate
- * further", the chip reports faults at entries of PDB0 and of PTBs as faults at
- * a PTE.
+ * further", the chip reports PDB0 faults as PTE faults.
  */
 static uint16_t walk_fault_class(unsigned level)
 {
@@ -65,10 +64,8 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 }
 
 /*
- * With a hive, *@addr is an address in the hive's VRAM. Return VGPU_TARGET_PEER
- * if the @len bytes at *@addr are not all in this device's VRAM. In all other
- * cases, set *@addr to the offset in this device's VRAM and return
- * VGPU_TARGET_VRAM.
+ * Convert *@addr, in the hive's VRAM, to an offset in this device's VRAM. If
+ * the @len bytes are not all there, only return VGPU_TARGET_PEER.
  */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
@@ -86,9 +83,8 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
 }
 
 /*
- * Set *@kind to the kind of memory that @entry points to. Convert *@addr, the
- * address in @entry, to an address in this memory. The caller accesses @len
- * bytes. Return false if *@addr is below VRAM; phys.c detects addresses above.
+ * Set *@kind to the memory that @entry points to. Convert *@addr, for @len
+ * bytes, to an address there. Return false if *@addr is below VRAM.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -103,6 +99,7 @@ static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
         *kind = VGPU_TARGET_VRAM;
         return false;
     }
+    /* phys.c detects addresses above VRAM. */
     *addr -= fb_offset;
     *kind = walk_vram_target(c->s, addr, len);
     return true;
@@ -131,9 +128,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 }
 
 /*
- * Set *@entry to entry number @index of the table that directory entry @pde
- * points to. @level is the level of the table. The walk translates @va. Return
- * VGPU_PHYS_OK, or why the entry could not be read.
+ * Set *@entry to entry @index of the table of @level to which @pde points. The
+ * walk translates @va. Return VGPU_PHYS_OK, or why there is no entry.
  */
 static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
                                 unsigned level, uint64_t pde, uint64_t index,
@@ -164,9 +160,8 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 /*
- * Return the result of a walk that could not read an entry. @found is the
- * reason: VGPU_PHYS_NONE or VGPU_PHYS_WAIT. For VGPU_PHYS_NONE the result is a
- * fault, with @error and @fault as its members.
+ * Return the result of a walk that read no entry: a wait if @found is
+ * VGPU_PHYS_WAIT; a fault with @error and @fault if VGPU_PHYS_NONE.
  */
 static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
 {
@@ -210,9 +205,8 @@ static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
 }
 
 /*
- * Walk the page tables of a VMID other than 0. The walk ends at the PTB at the
- * latest, so that tables which point to each other cannot make the walk
- * endless.
+ * Walk the page tables of @vmid, not 0. The walk ends at the PTB at the latest,
+ * even if tables point to each other.
  */
 static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
 {
@@ -270,10 +264,8 @@ static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 }
 
 /*
- * @entry is entry @index of the flat table @table. If @table is in VRAM, and
- * the entries in the cache line of @entry map contiguous bus addresses with the
- * same flags, extend @leaf to the pages of all these entries. This saves TLB
- * entries.
+ * Extend @leaf, from entry @index, to all entries in the cache line if these
+ * map contiguous bus addresses with equal flags. This saves TLB entries.
  */
 static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
                                uint64_t entry, VGPULeaf *leaf)

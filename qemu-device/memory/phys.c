@@ -19,10 +19,8 @@
 #include "hw/misc/vgpu-kfd/memory/vram.h"
 
 /*
- * A window: a range of bus addresses in one section of RAM, cached so that
- * accesses need no address_space_translate(). A window is valid until the
- * memory map of the bus changes. It is freed when it becomes invalid, or when
- * another window replaces it.
+ * A window: a range of bus addresses in one section of RAM, cached to save
+ * address_space_translate(). Valid until the memory map of the bus changes.
  */
 typedef struct VGPUWindow {
     struct rcu_head rcu;
@@ -69,10 +67,8 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Add @w to s->memory->windows and return true. Return false if the memory map
- * of the bus has changed since @w was opened. (After a change, bus_commit()
- * drops all windows in the array. If bus_commit() has run already, @w would
- * stay in the array.) The caller holds the RCU read lock.
+ * Add @w to s->memory->windows. Return false if the bus memory map has changed,
+ * as bus_commit() would not drop @w any more. RCU read lock held.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -86,9 +82,8 @@ static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 }
 
 /*
- * Initialise @w as the window that contains @addr. Return false if @addr is not
- * in RAM, or @write is set and the RAM is not writable. Set *@iommu to whether
- * an IOMMU translates @addr.
+ * Make @w the window of @addr. Return false unless @addr is in RAM, writable
+ * for @write. Set *@iommu to whether an IOMMU translates @addr.
  */
 static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
                         bool write, bool *iommu)
@@ -153,11 +148,8 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Set span->host to the host address of the RAM at @addr in @as. If the RAM
- * ends before the end of @span, shorten @span. Return false if @addr is not in
- * RAM, or if @span is for a write and the RAM is not writable. Set *@iommu to
- * whether an IOMMU translates @addr. On success, the RCU read lock stays held
- * until vgpu_phys_unmap().
+ * Map the start of @span to RAM at @addr in @as. Results: as window_init().
+ * After true, the RCU read lock is held until vgpu_phys_unmap().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -220,9 +212,8 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 }
 
 /*
- * The memory map of the bus may have changed: drop all windows, and wait until
- * no access uses a window. RCU keeps the RAM allocated, but the guest could
- * reuse the RAM during the access. The caller holds the BQL.
+ * Drop all windows, as the bus memory map may have changed. Wait for accesses:
+ * the guest may reuse RAM that RCU keeps allocated. BQL held.
  */
 static void bus_commit(MemoryListener *listener)
 {

@@ -20,23 +20,21 @@ typedef enum VGPUPhys {
 /**
  * vgpu_phys_map: map host memory
  * @s: device
- * @iotlb: IOTLB of the caller; may be NULL unless the kind is VGPU_TARGET_BUS
- * @span: memory to map. The caller sets the members kind (to a value below
- *        VGPU_TARGET_RETRY), addr, len and write. On success, host is set, and
- *        len is reduced to the bytes that are contiguous in host memory
+ * @iotlb: IOTLB; may be NULL unless the kind is VGPU_TARGET_BUS
+ * @span: in: kind below VGPU_TARGET_RETRY, addr, len and write; out: host, and
+ *        len reduced to what is contiguous
  *
- * Context: any thread. After success with kind VGPU_TARGET_BUS, the RCU read
- * lock is held until vgpu_phys_unmap().
- * Return: VGPU_PHYS_*. If it is VGPU_PHYS_WAIT, @iotlb contains the request to
- * the IOMMU to translate the address.
+ * Context: any thread. On success with VGPU_TARGET_BUS, the RCU read lock is
+ * held until vgpu_phys_unmap().
+ * Return: VGPU_PHYS_*. If VGPU_PHYS_WAIT, @iotlb has the request.
  */
 VGPUPhys vgpu_phys_map(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span);
 
 /**
  * vgpu_phys_unmap: unmap host memory and mark written bytes dirty
  * @s: device
- * @span: span; the function does nothing if the span is not mapped
- * @used: number of bytes, from the start of @span, that were read or written
+ * @span: span, mapped or not
+ * @used: bytes accessed, from the start of @span
  *
  * Context: the thread that called vgpu_phys_map().
  */
@@ -45,10 +43,9 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
 /**
  * vgpu_phys_load64: read 8 bytes atomically, little endian
  * @s: device
- * @iotlb: as for vgpu_phys_map()
- * @kind: kind of memory: VGPU_TARGET_VRAM, VGPU_TARGET_BUS, VGPU_TARGET_PEER or
- *        VGPU_TARGET_ZERO
- * @addr: address; if it is no multiple of 8, the result is VGPU_PHYS_NONE
+ * @iotlb: as in vgpu_phys_map()
+ * @kind: below VGPU_TARGET_RETRY
+ * @addr: multiple of 8, else VGPU_PHYS_NONE
  * @val: set to the value
  *
  * Context: any thread.

@@ -24,10 +24,9 @@ typedef struct VGPUTlbSet {
 } VGPUTlbSet;
 
 /*
- * The TLB of a client, and the client's hub and CID. Accessed by the client's
- * thread. Except as noted, another thread may access a member only while the
- * client's worker is held (vgpu_worker_hold()), or is paused and has ended its
- * step (vgpu_worker_pause(), vgpu_worker_park()).
+ * A client's TLB. Except as noted, members are accessed by the client's thread,
+ * or by a thread that stopped the client's worker: vgpu_worker_hold(),
+ * vgpu_worker_park().
  */
 struct VGPUTlb {
     VGPUHub *hub;               /* hub of the client; constant */
@@ -41,9 +40,8 @@ struct VGPUTlb {
     /* Bit n is set if the TLB may have leaves of 1 << n bytes. */
     uint64_t shifts;
     /*
-     * Translation of the address that follows the last span. The last call of
-     * vgpu_gpuvm_map() translated this address to find the end of the span, and
-     * the next call probably needs the translation.
+     * Translation of the address behind the last span: a by-product of
+     * vgpu_gpuvm_map(). The next call probably needs this translation.
      */
     struct {
         bool valid;

@@ -19,9 +19,8 @@ void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
     unsigned w;
 
     /*
-     * Use an empty entry, or an entry with this key. An entry with this key is
-     * stale. If its generation were @gen, vgpu_tlb_find() would have found the
-     * entry, and the caller would not insert a new one.
+     * Use an empty entry, or a stale entry with this key. No entry with this
+     * key is current, or vgpu_tlb_find() would have found it.
      */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {

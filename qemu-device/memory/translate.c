@@ -13,9 +13,8 @@
 #include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 /*
- * Return the leaf at @va, from the TLB or a walk. The result of a walk is added
- * to the TLB, unless @va is in an aperture or the walk ends in a fault or a
- * wait.
+ * Return the leaf at @va, from the TLB or a walk. Only leaves of page tables
+ * enter the TLB.
  */
 static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {

@@ -12,9 +12,8 @@
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /*
- * Workers are paused during a load, so no access can still use an old
- * translation, and no client has to be waited for. Clear @waiting, so that
- * pending requests can be acknowledged.
+ * Clear @waiting, so that pending requests can be acknowledged: during a load,
+ * workers are paused, and no access uses old translations.
  */
 static int invalidation_post_load(void *opaque, int version_id)
 {

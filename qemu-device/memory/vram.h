@@ -11,25 +11,24 @@ typedef struct VGPUState VGPUState;
 
 /**
  * vgpu_vram_check_size: check that a size is a power of two in a range
- * @errp: set if the size is not allowed
+ * @errp: set if the check fails
  * @name: subject of the error message
- * @size: size in bytes
- * @min: minimum in bytes
- * @max: maximum in bytes
+ * @size: bytes
+ * @min: minimum
+ * @max: maximum
  *
- * Return: true if the size is allowed; false with @errp set otherwise.
+ * Return: true; false with @errp set.
  */
 bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
                           uint64_t min, uint64_t max);
 
 /**
- * vgpu_vram_init: allocate VRAM, or use the memory backend of property memdev
- * @s: device; if memdev is set, vram_size is set to the size of memdev
- * @errp: set if the size is not allowed, memdev is in use or not writable, or
- *        there is no memory
+ * vgpu_vram_init: allocate VRAM, or use the backend of property memdev
+ * @s: device; memdev sets vram_size
+ * @errp: set for a bad size, a memdev in use or read-only, or no memory
  *
  * Context: BQL held.
- * Return: true; false with @errp set on an error.
+ * Return: true; false with @errp set.
  */
 bool vgpu_vram_init(VGPUState *s, Error **errp);
 

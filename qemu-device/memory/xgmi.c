@@ -79,9 +79,8 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
 }
 
 /*
- * For each node of the hive, wait until the accesses in progress have
- * completed. Accesses that begin after this call may still be in progress on
- * return. The caller holds the BQL.
+ * For each node of the hive, wait for accesses in progress, but not for later
+ * ones. The caller holds the BQL.
  */
 static void xgmi_drain_nodes(VGPUHive *h)
 {
@@ -145,9 +144,8 @@ void vgpu_xgmi_remove(VGPUState *s)
         return;
     }
     /*
-     * Take and release the hive's lock: a peer that takes the lock later reads
-     * s->removed as true. A peer that mapped VRAM of @s earlier may still
-     * access this VRAM, so wait until the accesses in progress have completed.
+     * A peer that takes the hive's lock later reads s->removed as true. Wait
+     * for peers that mapped VRAM of @s earlier.
      */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);

@@ -11,15 +11,15 @@
 typedef struct VGPUState VGPUState;
 
 /**
- * vgpu_xgmi_join: join the hive of property "hive", if the property is set
- * @s: device; VGPU_NODE_AUTO in s->node is replaced by the lowest free number
+ * vgpu_xgmi_join: join the hive of property "hive", if set
+ * @s: device; VGPU_NODE_AUTO in s->node becomes the lowest free number
  * @errp: set in these cases:
- *        - property "node" is out of range, taken, or set without a hive
+ *        - "node" is out of range, taken, or without a hive
  *        - the hive is full
- *        - the hive's devices have a different size of VRAM
+ *        - the hive's devices have another size of VRAM
  *
  * Context: BQL held.
- * Return: true, also without a hive; false with @errp set on an error.
+ * Return: true; false with @errp set.
  */
 bool vgpu_xgmi_join(VGPUState *s, Error **errp);
 
@@ -65,11 +65,10 @@ VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
  * vgpu_xgmi_read_links: read register VGPU_XGMI_LINKS
  * @s: device
  *
- * For each peer, an injection of kind xgmi-down may take effect at this call.
- * On return no access uses a link that is down.
+ * Applies xgmi-down injections. On return, no access uses a down link.
  *
  * Context: BQL held.
- * Return: mask of nodes to which the link is up.
+ * Return: mask of nodes whose link is up.
  */
 uint32_t vgpu_xgmi_read_links(VGPUState *s);
 

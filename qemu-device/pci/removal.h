@@ -6,15 +6,14 @@
 typedef struct VGPUState VGPUState;
 
 /**
- * vgpu_surprise_remove: for an injection, make the device absent on its bus
+ * vgpu_surprise_remove: make the device absent until device_del
  * @s: device
- * @errp: set if the device is removed already, or migration cannot be blocked
+ * @errp: set if already absent, or migration cannot be blocked
  *
- * The device stays absent until device_del. On return no engine executes a
- * step, and no peer accesses VRAM.
+ * Waits for engines, and for peers that access VRAM.
  *
  * Context: BQL held.
- * Return: true; false with @errp set on an error.
+ * Return: true; false with @errp set.
  */
 bool vgpu_surprise_remove(VGPUState *s, Error **errp);
 

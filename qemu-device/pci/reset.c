@@ -18,10 +18,8 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold all workers, so that the CP maps no SDMA queue to an engine that is
- * already reset. Hold the CP first: vgpu_cp_hold() waits for a step of the CP.
- * If vgpu_sdma_hold() already kept the locks of the engines, this step might
- * wait for such a lock, and never end.
+ * Hold all workers, so that the CP maps no queue to a reset engine. Hold the CP
+ * first: its step may need locks that vgpu_sdma_hold() takes.
  */
 static void hold_workers(VGPUState *s)
 {

@@ -34,7 +34,7 @@
 
 #define PCIE_CAP        0x80
 /*
- * Default of poll-ns, longer than a guest under TCG takes between two packets.
+ * Default of poll-ns: longer than a TCG guest takes between two packets.
  * Medians of vgpu-bench on two CPUs:
  *
  *   poll-ns              0      25 us    50 us    100 us
@@ -60,10 +60,8 @@ static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
         return;
     }
     /*
-     * If this write disables bus mastering, the device must not access guest
-     * memory any more when the write returns. QEMU changes the memory map of
-     * the bus, and so calls bus_commit() (memory/phys.c). bus_commit() waits
-     * for accesses in progress.
+     * If this write disables bus mastering, the memory map of the bus changes.
+     * QEMU then calls bus_commit() (memory/phys.c), which waits for accesses.
      */
     pci_default_write_config(pci, addr, val, len);
     vgpu_vram_bar_config_written(s, addr, len);
@@ -174,13 +172,10 @@ static void vgpu_kfd_exit(PCIDevice *pci)
 
     qemu_del_vm_change_state_handler(s->pci->vmstate_entry);
     vgpu_surprise_remove_exit(s);
-    /*
-     * End the CP's thread first, since it maps queues to the SDMA engines.
-     * Leave the hive and destroy the clients after all threads have ended,
-     * since the threads use the hive and the clients.
-     */
+    /* Stop the CP first, since the CP's thread maps queues to SDMA engines. */
     vgpu_cp_stop(s);
     vgpu_sdma_stop(s);
+    /* The threads have ended: no thread uses the hive or the clients now. */
     vgpu_xgmi_leave(s);
     vgpu_cp_destroy(s);
     vgpu_sdma_destroy(s);

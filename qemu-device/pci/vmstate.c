@@ -104,9 +104,8 @@ static const VMStateDescription vmstate_vgpu_chip = {
 };
 
 /*
- * Load the state. After an error, reset the chip: the user may resume the
- * machine after the failed load. The load may have ended before some
- * post_load() functions, so that some of the loaded fields are not checked.
+ * Load the state. After an error, reset the chip: some loaded fields may be
+ * unchecked, and the user may resume the machine.
  */
 static int get_chip(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

@@ -66,9 +66,8 @@ void vgpu_vram_bar_init(VGPUState *s)
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
     /*
-     * A load must not compare the BAR's address bits. If the saved BAR is
-     * smaller, the guest may have set bits that are read-only in this BAR, and
-     * QEMU would refuse the saved state.
+     * A load must not compare the BAR's address bits: a smaller saved BAR may
+     * have bits set that are read-only in this BAR.
      */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {

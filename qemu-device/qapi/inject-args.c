@@ -21,12 +21,11 @@
 #define IMMEDIATE_COUNT_MAX 1024u
 
 /*
- * A range of addresses. The QMP command gives the start of the range in members
- * that depend on the kind of injection, such as "va" or "offset". These members
- * replace the deprecated member "start", which is the same for all kinds.
+ * A range of addresses. The start is in members that depend on the kind of
+ * injection, such as "va", or in the deprecated member "start".
  */
 typedef struct InjectRange {
-    /* Name of these members in error messages, such as "va". */
+    /* Names of the members that replace "start", for error messages. */
     const char *name;
     bool has;                   /* a member that replaces "start" is present */
     uint64_t first;
@@ -81,9 +80,8 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
 }
 
 /*
- * Set the range of addresses in @f. The range begins at w->start (deprecated)
- * or at range.first. Without a length, the range has no end. Return false with
- * @errp set if both starts are given, or if the length is 0.
+ * Set the range in @f, from w->start (deprecated) or range.first. Without a
+ * length, the range has no end. Errors: two starts, or length 0.
  */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)
@@ -274,9 +272,8 @@ static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
 }
 
 /*
- * If member "node" is present, convert "node", "offset" and "length" to a range
- * of addresses in the hive. The range is all of the node's VRAM or a part of
- * this VRAM.
+ * With member "node", convert "node", "offset" and "length" to a range in the
+ * hive's VRAM: the node's VRAM, or a part.
  */
 static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
                        const VgpuInjectLink *l, Error **errp)

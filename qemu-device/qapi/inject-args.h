@@ -19,10 +19,10 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind);
  * @s: device
  * @w: arguments
  * @args: set to the checked arguments
- * @errp: set if an argument is out of range or contradicts another argument
+ * @errp: set if an argument is out of range or contradicts another
  *
  * Context: BQL held.
- * Return: true if the arguments are valid; false with @errp set otherwise.
+ * Return: true; false with @errp set.
  */
 bool vgpu_inject_parse(VGPUState *s, const VgpuInjection *w,
                        VGPUInjectArgs *args, Error **errp);

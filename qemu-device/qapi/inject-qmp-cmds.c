@@ -33,9 +33,8 @@ static VGPUState *inject_find_device(const char *name, Error **errp)
 }
 
 /*
- * Push an interrupt entry for a fault at f->first. If spurious->length is
- * present, the fault is at one of the pages in the range of spurious->length
- * bytes from f->first: @random selects the page.
+ * Push an interrupt entry for a fault at f->first. With spurious->length,
+ * @random selects one of the pages in that many bytes.
  */
 static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
                                   const VgpuInjectSpurious *spurious,
@@ -53,9 +52,8 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Let injection @i take effect once. @w has all arguments of vgpu-inject. @a,
- * from vgpu_inject_parse(), lacks some of them. If @i has already taken effect
- * a->count times, return false without another effect.
+ * Let injection @i take effect once. Return false instead after a->count
+ * times. @w has arguments that @a lacks.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)

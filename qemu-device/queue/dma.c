@@ -32,11 +32,8 @@ static void dma_begin(VGPUView *v)
     v->client->queue = v->queue;
     v->client->iotlb = &v->iotlb;
     /*
-     * First record the counters, then let vgpu_client_begin() drop invalidated
-     * translations. In the other order, the counters could already include an
-     * invalidation of a translation that the access still uses. For a request
-     * to the IOMMU with this stale translation, vgpu_iommu_is_current() would
-     * return true.
+     * Record the counters before vgpu_client_begin() drops translations. Else a
+     * request made with a stale translation could count as current.
      */
     vgpu_iommu_begin(v->client->s, &v->iotlb, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);
@@ -44,8 +41,7 @@ static void dma_begin(VGPUView *v)
 
 /*
  * If the first byte of @span is poisoned, shorten @span to this byte and return
- * true. Otherwise return false. Then, if an injection may poison a later byte,
- * @span ends before the later byte: the next call decides about that byte.
+ * true. Otherwise end @span before the next byte that may be poisoned.
  */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
@@ -58,9 +54,8 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 }
 
 /*
- * Stall for an IOMMU translation. Keep the other members of v->stall. They may
- * describe an earlier retry fault of the same access, and dma_resolve() needs
- * this description when the access is repeated.
+ * Stall for an IOMMU translation. Keep the rest of v->stall: it may describe an
+ * earlier retry fault, for dma_resolve() when the access is repeated.
  */
 static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {
@@ -78,9 +73,8 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
     VGPUSpan fault = *span;
 
     /*
-     * Map the default page before the report: if the default page needs an
-     * IOMMU translation, the access stalls and is repeated. A report before the
-     * stall would then be made twice.
+     * Map the default page before the report: the mapping may stall for the
+     * IOMMU, and the repeated access would report the fault twice.
      */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
@@ -92,12 +86,9 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * @span is the result of the translation of @va. If this is a fault, handle the
- * fault. @invs is the value of dma_invalidations() before the translation.
- *
- * Return VGPU_DMA_STALL if the access must be repeated. Otherwise the access
- * can use @span. After VGPU_DMA_FAULT, @span refers to the default page or to
- * zeros. If writes are to be dropped, span->host is NULL.
+ * Handle the fault, if any, in @span, the translation of @va. @invs is
+ * dma_invalidations() before the translation. VGPU_DMA_STALL: repeat the
+ * access. Otherwise use @span.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)
@@ -164,10 +155,7 @@ static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
 
 /*
  * Return true if the host can access the first @size bytes of @span in one
- * atomic access. This is not possible if:
- * - writes are dropped: @span has no host address
- * - a region of RAM on the bus ends early: @span is too short
- * - the host address is not aligned
+ * atomic access. span->host is NULL if writes are dropped.
  */
 static bool span_fits(const VGPUSpan *span, unsigned size)
 {
@@ -191,9 +179,8 @@ static void span_prefetch(const VGPUSpan *span)
 }
 
 /*
- * Copy @from to GPU address @dst. If dma_map() finds a span at @dst that is
- * shorter than @from, copy only as many bytes as that span has. Unless the
- * access stalls, set *@n to the number of bytes copied.
+ * Copy @from to GPU address @dst, as far as dma_map() finds one span there.
+ * Unless the access stalls, set *@n to the bytes copied.
  */
 static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
                                    const VGPUSpan *from, uint64_t *n)
@@ -308,9 +295,8 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /*
-         * A region of RAM on the bus may end within the first entry. The host
-         * cannot write this entry atomically. Skip the entry, but count it as
-         * done: otherwise the packet would make no progress.
+         * If RAM ends within the first entry, the host cannot write this entry
+         * atomically. Count it as done, so that the packet makes progress.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

@@ -48,10 +48,9 @@ typedef enum VGPUDmaResult {
  * vgpu_dma_copy: copy memory
  * @v: view of the queue
  * @dst: GPU address of the destination
- * @src: GPU address of the source; the two ranges may overlap
+ * @src: GPU address of the source; ranges may overlap
  * @len: bytes
- * @done: set to the number of bytes that are done. These include bytes with a
- *        no-retry fault. Unless the access stalls, the number is @len.
+ * @done: set to the bytes done, faulted ones included; @len unless stalled
  *
  * Return: see VGPUDmaResult.
  */
@@ -59,14 +58,13 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
 
 /**
- * vgpu_dma_fill: fill the start of a range of memory with a dword
+ * vgpu_dma_fill: fill the start of a range with a dword
  * @v: view of the queue
  * @dst: GPU address
- * @data: dword that is repeated, in little-endian byte order
- * @phase: byte number @phase % 4 of @data goes to @dst
+ * @data: dword, little endian
+ * @phase: byte @phase % 4 of @data goes to @dst
  * @len: bytes
- * @done: unless the access stalls, set to the number of bytes filled, at least
- *        1. Call again for the rest.
+ * @done: unless stalled, set to the bytes filled, at least 1
  *
  * Return: see VGPUDmaResult.
  */
@@ -74,15 +72,16 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
 
 /**
- * vgpu_dma_write_ptes: write page-table entries, each atomically
+ * vgpu_dma_write_ptes: write the first of several page-table entries
  * @v: view of the queue
  * @dst: GPU address, a multiple of 8
  * @flags: flags of all entries
  * @first: address in the first entry
- * @incr: added to the address for each further entry
+ * @incr: increment of the address
  * @n: number of entries
- * @done: unless the access stalls, set to the number of entries that are done,
- *        at least 1. Call again for the rest.
+ * @done: unless stalled, set to the entries done, at least 1
+ *
+ * Each entry is written atomically.
  *
  * Return: see VGPUDmaResult.
  */
@@ -126,10 +125,10 @@ typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
  * @v: view of the queue
  * @va: GPU address, a multiple of @size
  * @size: 4 or 8 bytes
- * @fn: computes the new value; may be called more than once
+ * @fn: computes the new value, perhaps repeatedly
  * @src: argument of @fn
  * @cmp: argument of @fn
- * @old: set to the old value; 0 if the access stalls or is dropped
+ * @old: set to the old value; 0 after a stall or dropped access
  *
  * Return: see VGPUDmaResult.
  */

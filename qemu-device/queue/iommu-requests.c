@@ -14,10 +14,8 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * Return true if queue @n of @w has a request that the IOMMU is to serve. Do
- * not serve a request if it is stale (see vgpu_iommu_is_current()), or if the
- * queue may not run. In both cases, end the wait and return false: the queue
- * repeats the access when it runs again. The caller holds w->lock.
+ * Return true if the IOMMU is to serve a request of queue @n of @w. The caller
+ * holds w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {
@@ -30,6 +28,7 @@ static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
         vgpu_iommu_is_current(s, &q->exec.mem.iotlb.stamp)) {
         return true;
     }
+    /* The request is stale, or the queue may not run: repeat the access. */
     q->wait = VGPU_WAIT_NONE;
     vgpu_worker_kick(w);
     return false;
@@ -97,9 +96,8 @@ void vgpu_worker_serve_iommu(void *opaque)
     }
     object_ref(OBJECT(s));
     /*
-     * Write queued interrupt entries even while the machine is stopped. The
-     * queue of entries is not part of the saved state, but the rings are,
-     * because they are in guest memory.
+     * Write interrupt entries even while the machine is stopped: saved state
+     * has their rings (guest memory), but not queued entries.
      */
     here = vgpu_ih_flush(s, false);
     /*

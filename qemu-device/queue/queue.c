@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: execution of queues. vgpu_queue_timeslice() executes packets of a
- * queue. The packet code of all engines calls the functions vgpu_exec_*().
- *
- * exec->dw holds a packet's fixed part, and exec->done the progress of its
- * execution. Therefore a packet continues where it stalled, or where its time
- * slice ended.
+ * vgpu-kfd: execution of queues. The packet code of all engines calls
+ * vgpu_exec_*(). After a stall, a packet continues from exec->dw (fixed part)
+ * and exec->done (progress).
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -193,9 +190,8 @@ static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
 }
 
 /*
- * Count a try of the packet. Return false for the first @eager tries, so that a
- * short wait ends soon. Then return true: the packet must sleep at least
- * POLL_INTERVAL_NS before the next try, to spare the host CPU.
+ * Count a try of the packet. Return true after @eager tries: the packet
+ * must then sleep for POLL_INTERVAL_NS or more, to spare the host CPU.
  */
 static bool exec_count_try(VGPUExec *x, unsigned eager)
 {

@@ -115,15 +115,15 @@ typedef struct VGPUQueue {
 typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps in a time slice */
     /*
-     * exec.budget at the start of a time slice. The time slice also ends when
-     * exec.budget is used up. SDMA subtracts bytes of payload (see PIECE_COST).
-     * CP subtracts 1 for each step, and 1 for each dword of WRITE_DATA.
+     * exec.budget at the start of a time slice. At 0, the time slice ends. SDMA
+     * subtracts bytes (see PIECE_COST). CP subtracts steps, and dwords of
+     * WRITE_DATA.
      */
     int64_t budget;
     /*
-     * Copy the queue's registers to exec, except for rptr and wptr. Set
-     * exec.mem.client and exec.mem.queue. Return false if the registers
-     * describe no valid ring. The caller holds w->lock.
+     * Copy the queue's registers, but not rptr and wptr, to exec. Set
+     * exec.mem.client and exec.mem.queue. Return false for an invalid ring.
+     * w->lock held.
      */
     bool (*load)(VGPUWorker *w, unsigned n);
     /*
@@ -226,9 +226,8 @@ unsigned vgpu_exec_vmid(const VGPUExec *x);
 /**
  * vgpu_exec_address: find the address of a dword of the packet
  * @x: work of the queue
- * @at: index of the dword, counted from the start of the packet
- * @left: set to the number of dwords from @at to the end of the indirect buffer
- *     or ring
+ * @at: index of the dword in the packet
+ * @left: set to the dwords until the end of the indirect buffer or ring
  *
  * Return: GPU address.
  */
@@ -236,10 +235,10 @@ uint64_t vgpu_exec_address(const VGPUExec *x, uint64_t at, uint64_t *left);
 
 /**
  * vgpu_exec_fetch: fetch dwords of the packet
- * @x: work of the queue; mem.vmid is the VMID of the packet
+ * @x: work of the queue; mem.vmid is the packet's
  * @at: index of the first dword in the packet
- * @dw: set to the dwords in the host's byte order; undefined after an error
- * @n: number of dwords; @at + @n is at most vgpu_exec_available()
+ * @dw: set, in host byte order; undefined after an error
+ * @n: at most vgpu_exec_available() - @at
  *
  * Return: as vgpu_dma_read().
  */
@@ -264,38 +263,32 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 
 /**
- * vgpu_exec_poll: let a packet wait before it polls a value of the guest again
+ * vgpu_exec_poll: wait before a packet polls a value of the guest again
  * @x: work of the queue
- * @eager: number of tries with interval @ns. Later intervals are at least 1 ms.
- * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: until the next time slice
+ * @eager: tries with interval @ns; later intervals are 1 ms or more
+ * @ns: ns of QEMU_CLOCK_VIRTUAL; 0: until the next time slice
  *
- * Return: VGPU_STEP_AGAIN to try again in the next time slice, else
- * VGPU_STEP_STALL.
+ * Return: VGPU_STEP_AGAIN (next time slice) or VGPU_STEP_STALL.
  */
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 
 /**
- * vgpu_exec_poll_device: wait before the next try of a packet that waits for
- * another queue or thread of the device
+ * vgpu_exec_poll_device: wait before a packet polls the device again
  * @x: work of the queue
- * @eager: number of tries in consecutive time slices; after these the interval
- *         is 1 ms of host time
+ * @eager: tries in consecutive time slices; then every ms of host time
  *
- * Return: VGPU_STEP_AGAIN if the next try is in the queue's next time slice,
- * else VGPU_STEP_STALL.
+ * Return: VGPU_STEP_AGAIN (next time slice) or VGPU_STEP_STALL.
  */
 VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
 
 /**
- * vgpu_exec_write_reg: stall, and request that the main loop write a register
+ * vgpu_exec_write_reg: stall until the main loop has written a register
  * @x: work of the queue
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
  *
- * When the queue continues, x->done is 1 higher if the main loop has written
- * the register. If the queue was stopped before the write, the main loop drops
- * the request. Then x->done is unchanged, and the packet must request the write
- * again.
+ * The write adds 1 to x->done. If x->done is unchanged after the stall, the
+ * queue was stopped before: request the write again.
  *
  * Return: VGPU_STEP_STALL.
  */

@@ -94,9 +94,8 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /*
-     * Do not wait for an event that has already occurred (wptr has moved, or
-     * the driver has handled the fault): the event will not occur again. No
-     * event is missed, because w->lock is held until q->wait is set.
+     * Do not wait for an event that has already occurred, and will not occur
+     * again. Later events find q->wait set, because w->lock is held.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
@@ -106,10 +105,8 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         lasts = !wptr_moved;
         break;
     /*
-     * These waits need no test, because their ends cannot be missed:
-     * - POLL and DEVICE end at a time, which worker_queue_ready() checks later.
-     * - REG and IOMMU end when the main loop has served the queue's request.
-     *   The main loop serves this request only after q->wait is set below.
+     * POLL and DEVICE end at a time (worker_queue_ready()). REG and IOMMU end
+     * when the main loop serves the request, after q->wait is set below.
      */
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
@@ -188,9 +185,8 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 }
 
 /*
- * Return true if the thread is to spin before it sleeps. Skip some spins after
- * a spin that found no work (SPIN_SKIP_LOG2_MAX): spins take a host CPU from
- * other threads, perhaps from the vCPU that is about to kick.
+ * Return true if the thread is to spin before it sleeps. After a spin in
+ * vain, some spins are skipped (SPIN_SKIP_LOG2_MAX), to spare host CPUs.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -382,9 +378,8 @@ const VGPUClientOps vgpu_worker_client_ops = {
 };
 
 /*
- * Return true if the main loop is to write a register for queue @n now. If the
- * queue may not run, drop the request: a stopped engine must not change
- * registers. The queue repeats the request later. The caller holds w->lock.
+ * Return true if a register write for queue @n is due. Drop the request if the
+ * queue may not run: a stopped engine must not change registers. w->lock held.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -402,11 +397,8 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
 }
 
 /*
- * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
- * dropped for a register write, a compute queue may be unmapped, and another
- * queue may be mapped to the same HQD. @q and @x then belong to the new queue.
- * Therefore, change @x only before the write. After the write, end the wait of
- * @q only if the number of the wait is unchanged.
+ * Write the registers for queues in VGPU_WAIT_REG. w->lock is dropped during a
+ * write, so @q and @x may belong to another queue afterwards.
  */
 static void worker_reg_bh(void *opaque)
 {
@@ -426,10 +418,9 @@ static void worker_reg_bh(void *opaque)
                 val = x->reg_val;
                 number = x->mem.stall.number;
                 /*
-                 * Increase x->done before the write, because @x may belong to
-                 * another queue after the write. If a compute queue is unmapped
-                 * during the write, the increase is lost: the MQD does not
-                 * contain x->done. The queue then requests the write again.
+                 * Increase x->done now: after the write, @x may belong to
+                 * another queue. A queue unmapped meanwhile loses x->done (not
+                 * in the MQD) and repeats the write.
                  */
                 x->done++;
                 w->writing = q;
@@ -440,9 +431,9 @@ static void worker_reg_bh(void *opaque)
             continue;
         }
         /*
-         * During this write, another queue may be mapped to the same HQD (@q),
-         * and may request a write, too. The wait for that write has another
-         * number, and must not end below.
+         * During this write, another queue may be mapped to this HQD and
+         * request a write. That wait has another number, and must not end
+         * below.
          */
         vgpu_reg_write(w->s, reg, val);
         WITH_QEMU_LOCK_GUARD(&w->lock) {
@@ -523,10 +514,8 @@ void vgpu_worker_hold(VGPUWorker *w)
     w->thread->paused = true;
     vgpu_worker_park(w);
     /*
-     * vgpu_worker_park() drops w->lock while it waits. @paused was set so that
-     * the thread starts no new step meanwhile. Now w->lock is enough: the
-     * thread needs this lock to start a step, and the lock is held until
-     * vgpu_worker_release(). So restore @paused.
+     * @paused kept the thread from starting a step while vgpu_worker_park()
+     * dropped w->lock. Now w->lock does this, so restore @paused.
      */
     w->thread->paused = paused;
 }

@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: workers: threads that serve queues round-robin. Each SDMA engine
- * has a worker, and the MECs share one. The states of a queue:
+ * has a worker, and the MECs share one. A stalled queue does not stop the
+ * worker's other queues.
+ */
+#ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
+#define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
+
+#include "qemu/thread.h"
+#include "qapi/qapi-types-vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/queue/queue.h"
+
+typedef struct VGPUClient VGPUClient;
+typedef struct VGPUState VGPUState;
+typedef struct VGPUWorkerThread VGPUWorkerThread;
+
+/*
+ * The states of a queue:
  *
  *          1           2
  *   idle ----> ready ----> current
@@ -17,22 +33,9 @@
  * 2. The queue is next.
  * 3. The time slice ends.
  * 4. The queue stalls.
- * 5. The wait ends (VGPUWait), for example because wptr moves.
+ * 5. The wait (VGPUWait) ends.
  * 6. No work is left.
- *
- * A stall of one queue does not stop the other queues of the worker.
  */
-#ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
-#define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
-
-#include "qemu/thread.h"
-#include "qapi/qapi-types-vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
-#include "hw/misc/vgpu-kfd/queue/queue.h"
-
-typedef struct VGPUClient VGPUClient;
-typedef struct VGPUState VGPUState;
-typedef struct VGPUWorkerThread VGPUWorkerThread;
 
 /*
  * Functions and constants of an engine, for the engine's worker. The functions
@@ -59,15 +62,14 @@ typedef struct VGPUWorkerOps {
     /* Trace a register write that the main loop does for queue @n. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * Called each time the thread has chosen a queue or has found none that can
-     * run, unless the worker is paused. @busy is true if a queue can run. Also
-     * called with @busy false when the thread ends. May be NULL.
+     * Report after each search for a queue whether a queue can run, unless the
+     * worker is paused. The thread's end reports false. May be NULL.
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
-     * Called before a time slice. The callback waits if this engine is too many
-     * bytes ahead of other engines (sdma/share.c). Return true if w->lock was
-     * dropped for the wait: the thread then chooses a queue again. May be NULL.
+     * Called before a time slice. Wait while this engine is too many bytes
+     * ahead of others (sdma/share.c). Return true if w->lock was dropped. May
+     * be NULL.
      */
     bool (*yield)(VGPUWorker *w);
 } VGPUWorkerOps;
@@ -112,8 +114,8 @@ void vgpu_workers_free(VGPUState *s);
  * @w: worker
  * @s: device
  * @ops: operations on the queues
- * @client: VGPUClient.index of the client that accesses memory for the queues
- * @name: name of the thread, which the host shows with -name debug-threads=on
+ * @client: VGPUClient.index of the queues' client
+ * @name: name of the thread
  *
  * Context: BQL held.
  */
@@ -172,8 +174,7 @@ extern const struct VGPUClientOps vgpu_worker_client_ops;
  * queued interrupt entries
  * @opaque: VGPUState
  *
- * Calls of the IOMMU need the BQL, which the workers' threads never take. While
- * the machine is stopped, only the interrupt entries are served.
+ * Serves only interrupt entries while the machine is stopped.
  *
  * Context: bottom half, BQL held.
  */
@@ -190,10 +191,9 @@ void vgpu_worker_kick(VGPUWorker *w);
 
 /**
  * vgpu_worker_park: wait until the thread has left its current queue
- * @w: worker, which ends or is paused: otherwise the thread might take the
- *     next queue before the wait ends
+ * @w: worker, which ends or is paused, so no other queue starts
  *
- * Context: the caller holds w->lock, which is dropped while the function waits.
+ * Context: w->lock held; dropped during the wait.
  */
 void vgpu_worker_park(VGPUWorker *w);
 
@@ -209,21 +209,19 @@ bool vgpu_worker_may_run(const VGPUWorker *w);
 /**
  * vgpu_worker_stall: make a queue wait, unless the wait has already ended
  * @w: worker
- * @n: number of the queue; its exec.mem.stall is the reason of the wait
- * @wptr_moved: the write pointer has moved since the queue's last step read it
+ * @n: number of the queue
+ * @wptr_moved: wptr has moved since the queue's last step read it
  *
  * Context: VGPUWorkerOps.timeslice(), w->lock held.
  */
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
 
 /**
- * vgpu_query_stall: get why a queue waits, for the reply of query-vgpu
- * (query.c)
+ * vgpu_query_stall: describe a queue's wait for query-vgpu (query.c)
  * @stall: exec.mem.stall of the queue
  *
- * Context: BQL held; the caller has called vgpu_worker_hold() for the queue's
- * worker.
- * Return: the reason of the wait in the form of QAPI; the caller frees it.
+ * Context: BQL held, and the queue's worker held by vgpu_worker_hold().
+ * Return: description, which the caller frees.
  */
 VgpuStall *vgpu_query_stall(const VGPUStall *stall);
 

@@ -288,9 +288,8 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
     /*
-     * Wait only now that all engines are to pause. Otherwise, during the wait
-     * for one engine, the others would run on and move more bytes than this
-     * engine (see share.c).
+     * Wait only after all engines were told to pause. Otherwise an engine that
+     * runs on would get ahead of the others (share.c).
      */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;

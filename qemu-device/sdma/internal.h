@@ -63,9 +63,8 @@ typedef struct VGPUSdmaEngine {
      */
     bool busy;                  /* a queue of the engine can run */
     /*
-     * Charge of the engine in KiB. Increases by the amount that the engine
-     * moves. When the engine becomes busy, set to the lowest charge of the
-     * other busy engines. Wraps.
+     * Charge in KiB: grows by what the engine moves. An engine that becomes
+     * busy gets the lowest charge of the other busy engines. Wraps.
      */
     unsigned charged;
     bool yields;                /* waits until other engines catch up */
@@ -117,9 +116,8 @@ bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
  */
 
 /*
- * If @off is true, end all waits and allow no new ones, because the threads of
- * the engines are to end. If @off is false, allow waits again. The caller holds
- * the BQL.
+ * With @off true, end all waits and allow none: the engines' threads are to
+ * end. With @off false, allow waits again. BQL held.
  */
 void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off);
 
@@ -149,11 +147,8 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e);
  */
 VGPUStep vgpu_sdma_packet_step(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Return true if @x can be the state of a packet in execution:
- * - x->dw begins with a valid header,
- * - x->ndw is the length of the packet in x->dw, and
- * - the innermost indirect buffer, if any, holds all of the packet.
- * The pointers of the ring are not checked. Any thread.
+ * Return true if the packet in @x has a valid header and length, and fits in
+ * its indirect buffer. Ring pointers are not checked. Any thread.
  */
 bool vgpu_sdma_packet_valid(const VGPUExec *x);
 /*
@@ -169,9 +164,8 @@ uint8_t vgpu_sdma_ih_ring(unsigned queue);
 
 void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd);
 /*
- * Load the registers and the unfinished work of a disabled queue from @mqd,
- * then enable the queue. The queue gets VMID @vmid or, if @vmid is negative,
- * the VMID in @mqd.
+ * Load a disabled queue's registers and unfinished work from @mqd, and enable
+ * the queue. If @vmid is not negative, @vmid replaces the VMID in @mqd.
  */
 void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
                         const uint32_t *mqd, int vmid);

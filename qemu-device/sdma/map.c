@@ -12,9 +12,7 @@
 
 /*
  * Return true if the engine's thread executes @q, an injected hang holds @q, or
- * the main loop writes a register for @q. During such a write, exec->done
- * already counts the write. If @q were saved to its MQD and mapped again, the
- * next packets could run before the write is complete.
+ * the main loop writes a register for @q.
  */
 static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
@@ -23,9 +21,8 @@ static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 }
 
 /*
- * Return the queue of RLC @rlc, or NULL if that RLC is not free. If @rlc is
- * negative, return the queue of any free RLC, or NULL if no RLC is free. The
- * caller holds the worker's lock.
+ * Return the queue of RLC @rlc, or of any RLC if @rlc is negative. Return NULL
+ * if none is free. The worker's lock is held.
  */
 static VGPUSdmaQueue *sdma_find_rlc(VGPUSdmaEngine *e, int rlc)
 {
@@ -66,6 +63,7 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
     VGPUSdmaQueue *q;
 
     QEMU_LOCK_GUARD(&e->w.lock);
+    /* Do not map a run list's queue that is still mapped or being unmapped. */
     if (m->vmid >= 0 && sdma_mqd_is_listed(e, m->mqd)) {
         return true;
     }
@@ -102,11 +100,16 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
     bool save;
 
     QEMU_LOCK_GUARD(&e->w.lock);
+    /* @reset has no effect on a queue that is already being unmapped. */
     if (q->mapped == VGPU_SDMA_MAPPED) {
         q->mapped = reset ? VGPU_SDMA_RESETTING : VGPU_SDMA_UNMAPPING;
         qatomic_and(&q->regs[SDMA_RB_CNTL], ~SDMA_RB_CNTL__RB_ENABLE);
         q->regs[SDMA_DOORBELL] = 0;
     }
+    /*
+     * exec->done already counts a register write in progress. If the queue were
+     * saved now, its next packets could run before that write is done.
+     */
     if (sdma_queue_in_use(e, q)) {
         return VGPU_SDMA_UNMAP_HELD;
     }

@@ -42,13 +42,14 @@ enum {
 };
 
 /*
- * Offsets in dwords. AT_* are relative to SDMA_MQD_WORK, the dword of the MQD
- * at which the work begins. The array of indirect buffers begins at AT_IB. IB_*
- * are relative to the start of an element in this array.
+ * Offsets in dwords. AT_* are counted from SDMA_MQD_WORK, where the work begins
+ * in the MQD.
  */
 enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
+    /* Start of the array of indirect buffers */
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
+    /* IB_* are counted from the start of an element of the array at AT_IB. */
     IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
     AT_POLLS = AT_IB + 2 * IB_DWORDS,
     /* Ticks of the GPU clock since the first try of the packet */
@@ -122,7 +123,7 @@ static void sdma_mqd_load_work(VGPUExec *x, const uint32_t *work)
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
     memcpy(x->dw, work + AT_DW, sizeof(x->dw));
     /*
-     * Copy only the elements of x->ib that are in use. The other elements stay
+     * Unused elements of x->ib stay
      * zero, because they may later be part of a saved state: the load of this
      * state refuses invalid values in any element.
      */

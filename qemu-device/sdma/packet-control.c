@@ -26,17 +26,16 @@ static bool sdma_packet_is_privileged(const VGPUExec *x)
     return x->priv && vgpu_exec_vmid(x) == x->ring_vmid;
 }
 
-/*
- * Check an INDIRECT_BUFFER; sdma_packet_retire() enters the buffer. Only a
- * privileged packet may name a VMID other than its own. A VMID field of 0 means
- * the packet's own VMID. Packets in a buffer of another VMID are not
- * privileged, so they cannot name a third VMID.
- */
+/* Check an INDIRECT_BUFFER packet. sdma_packet_retire() enters the buffer. */
 VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
 
+    /*
+     * Only a privileged packet may name a VMID other than its own. VMID 0 means
+     * the packet's own VMID.
+     */
     if (!sdma_packet_is_privileged(x) && vmid && vmid != vgpu_exec_vmid(x)) {
         return VGPU_STEP_BAD_PACKET;
     }
@@ -88,9 +87,8 @@ VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Packets in the kernel's rings write registers in order to invalidate
- * translations. Only the registers for this purpose are allowed: the registers
- * of the hubs, and the PASIDs of VMIDs.
+ * The kernel's packets write registers only to invalidate translations. So only
+ * registers of the hubs and the VMIDs' PASIDs are allowed.
  */
 bool vgpu_sdma_srbm_allowed(uint32_t reg)
 {

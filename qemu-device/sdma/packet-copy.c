@@ -42,9 +42,8 @@ VGPUStep vgpu_sdma_copy_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * A piece of the payload is done when it has been copied to both destinations.
- * If the copy to one destination stalls, the piece is later copied to both
- * destinations again. To limit this repetition, a piece is at most a page long.
+ * Each piece is copied to both destinations. If one copy stalls, both copies of
+ * the piece are repeated later.
  */
 VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -52,6 +51,7 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
     while (vgpu_sdma_payload_more(x, len)) {
+        /* A page at most, to limit the repetition after a stall. */
         uint64_t n = MIN(vgpu_sdma_payload_piece(x, len), VGPU_PAGE_SIZE);
         unsigned i;
 
@@ -69,9 +69,8 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * @dw describes a surface and the position of a rectangle in it. Return the GPU
- * address of the element with coordinates (@x, @y, @z) in the rectangle. Each
- * element has 1 << @element bytes.
+ * Return the GPU address of element (@x, @y, @z) in the rectangle that @dw
+ * describes. An element has 1 << @element bytes.
  */
 static uint64_t sdma_rect_address(const uint32_t *dw, unsigned element,
                                   uint64_t x, uint64_t y, uint64_t z)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: injections into SDMA packets: sdma-hang, sdma-slow and
- * sdma-wrong-byte. An engine executes a packet in one or more steps. The
- * injections into a packet are chosen when the packet starts, so that the
- * choice does not depend on the number of these steps.
+ * sdma-wrong-byte. Injections are chosen when a packet starts, so the number of
+ * its steps has no influence.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

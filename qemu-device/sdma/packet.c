@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: fetch and retirement of SDMA packets. packet-*.c execute the
- * packets.
- *
- * The fixed part of a packet is fetched once, to exec->dw. exec->done is the
- * progress of the payload (payload.c), so that a stalled packet continues where
- * it stopped.
+ * packets. A stalled packet continues at exec->done, the progress of its
+ * payload.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -171,10 +168,7 @@ static void sdma_enter_ib(VGPUExec *x)
 }
 
 /*
- * Called when the packet is complete. Advance past the packet. If the packet is
- * an INDIRECT_BUFFER, enter its buffer. Leave indirect buffers that have ended.
- * rptr advances only when a packet of the ring and its indirect buffers are
- * complete.
+ * Advance past a complete packet. An INDIRECT_BUFFER packet enters its buffer.
  */
 static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -190,11 +184,13 @@ static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
     if ((x->dw[0] & SDMA_PKT__OP) == SDMA_OP_INDIRECT) {
         sdma_enter_ib(x);
     }
+    /* Leave indirect buffers that have ended. */
     while (x->ib_depth &&
            x->ib[x->ib_depth - 1].pos >= x->ib[x->ib_depth - 1].size) {
         x->ib_depth--;
     }
     if (!x->ib_depth) {
+        /* The ring's packet is complete, with its indirect buffers. */
         x->rptr += x->ring_ndw * 4ull;
         x->writeback = x->rptr_writeback;
     }

@@ -53,16 +53,14 @@ void vgpu_sdma_payload_advance(VGPUExec *x, uint64_t n);
  */
 VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
- * Return the GPU address of the first byte of the payload that is not done, and
- * set *@left to the number of contiguous bytes from that address. The payload
- * follows the packet's fixed part, which has @fixed dwords.
+ * Return the GPU address of the next payload byte. The payload begins at dword
+ * @fixed of the packet. Set *@left to the number of contiguous bytes there.
  */
 uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
                                    uint64_t *left);
 /*
- * Set the length of the packet to @ndw dwords, including the fixed part. Return
- * VGPU_STEP_STALL if the rest of the packet is not yet in the ring. Return
- * VGPU_STEP_BAD_PACKET if the indirect buffer or the ring is too short.
+ * Set the packet's length to @ndw dwords. VGPU_STEP_STALL: the rest is not yet
+ * in the ring. VGPU_STEP_BAD_PACKET: the indirect buffer or ring is too short.
  */
 VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw);
 /*
@@ -73,9 +71,8 @@ void vgpu_sdma_interrupt(VGPUSdmaEngine *e, VGPUQueue *q, unsigned source,
                          uint32_t data0, uint32_t data1);
 
 /*
- * A function that executes a type of packet, or continues the execution.
- * exec->dw holds the fixed part of the packet; the function reads any other
- * part from memory. exec->done is 0 when the packet starts.
+ * A function that executes or continues a packet. exec->dw holds only the
+ * packet's fixed part. exec->done is 0 at the packet's start.
  */
 typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
 
@@ -92,11 +89,9 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Called after a step of a copy, which has copied the bytes from offset @before
- * up to exec->done, and has returned @step. If an injection has chosen one of
- * these bytes, write a wrong value to the byte's destination. Return @step.
- * If an access for this stalls, the step must be repeated: set exec->done to
- * @before, and return VGPU_STEP_STALL.
+ * If the last copy step (offsets @before to exec->done - 1) wrote the
+ * injection's byte, make that byte wrong. Return @step, the step's result, or
+ * VGPU_STEP_STALL.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

@@ -21,9 +21,9 @@ extern const VMStateDescription vmstate_vgpu_sdma;
  * vgpu_sdma_doorbell: handle a doorbell in an engine's range
  * @s: device
  * @engine: number of the engine
- * @offset: offset in BAR 2, in bytes
+ * @offset: byte offset in BAR 2
  * @val: value
- * @size: size of the write: 4 or 8 bytes
+ * @size: 4 or 8 bytes
  *
  * Context: BQL held.
  * Return: true if a queue of the engine has the doorbell.
@@ -167,17 +167,14 @@ typedef enum VGPUSdmaUnmap {
 } VGPUSdmaUnmap;
 
 /**
- * vgpu_sdma_map: map a queue to an RLC and enable it
+ * vgpu_sdma_map: map a queue to an RLC and enable the queue
  * @s: device
  * @engine: number of the engine
  * @m: request
- * @image: contents of the MQD, SDMA_MQD_DWORDS dwords
- *
- * Does nothing if @m is from a run list, and the queue is mapped or is being
- * unmapped.
+ * @image: MQD, SDMA_MQD_DWORDS dwords
  *
  * Context: the CP's thread, no lock held.
- * Return: false if no RLC that @m allows is free; else true.
+ * Return: false if no RLC for @m is free.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);
@@ -186,10 +183,10 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
  * vgpu_sdma_unmap_start: stop a queue that is mapped or being unmapped
  * @s: device
  * @engine: number of the engine
- * @queue: number of the queue in the engine
- * @reset: drop the queue's work; ignored if the queue is being unmapped already
+ * @queue: number of the queue
+ * @reset: drop the queue's work
  * @mqd: set to the GPU address of the MQD
- * @image: MQD, SDMA_MQD_DWORDS dwords; only registers and saved work are set
+ * @image: MQD, SDMA_MQD_DWORDS dwords; registers and saved work are set
  *
  * Context: the CP's thread, no lock held.
  * Return: see VGPUSdmaUnmap.
@@ -221,12 +218,11 @@ VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine,
                                   unsigned queue);
 
 /**
- * vgpu_sdma_listed_vmids: find the VMIDs of the SDMA queues of the run list
+ * vgpu_sdma_listed_vmids: find the VMIDs of the run list's SDMA queues
  * @s: device
  *
  * Context: the CP's thread, no lock held.
- * Return: mask of the VMIDs of the queues that a run list has mapped, including
- * queues that are being unmapped.
+ * Return: mask of VMIDs, also of queues being unmapped.
  */
 uint32_t vgpu_sdma_listed_vmids(VGPUState *s);
 

@@ -16,15 +16,13 @@
  */
 #define LEAD_KIB            (8 * KiB)
 /*
- * A wait ends when the engine's lead over the other engines has decreased to
- * this value. The value is below LEAD_KIB, so that the engine need not wait
- * again after each time slice.
+ * A wait ends when the engine's lead has decreased to this value. A value below
+ * LEAD_KIB avoids a wait after each time slice.
  */
 #define RESUME_KIB          (LEAD_KIB / 2)
 /*
- * Maximum wait in ns of host time. While the host does not run the thread of
- * another engine, that engine cannot catch up. Without a maximum, the engine
- * that is ahead would wait as long.
+ * Maximum wait, in ns of host time. An engine cannot catch up while the host
+ * does not run its thread.
  */
 #define WAIT_NS             (100 * SCALE_MS)
 
@@ -80,8 +78,7 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
 
 /*
  * An engine that becomes busy gets the lowest charge of the other busy engines.
- * If the engine kept its old charge, the other engines would wait until this
- * engine has caught up.
+ * The engine's old charge would make the other engines wait.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {

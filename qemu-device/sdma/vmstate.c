@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
- *
- * A queue may be saved in the middle of a packet or of a wait. A wait until a
- * point in time (is_timed()) continues after a load. All other waits end at the
- * load: the queue tries the packet again.
+ * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c. A load
+ * continues timed waits (is_timed()). All other waits end: the queue tries its
+ * packet again.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -102,12 +100,6 @@ static const VMStateDescription vmstate_vgpu_indirect = {
     },
 };
 
-/*
- * Besides values out of range, this function refuses a read position (ib[].pos)
- * at the end of the innermost indirect buffer. A device never saves this
- * position: at the end of a buffer, sdma_packet_retire() returns to the outer
- * buffer or to the ring.
- */
 bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
     unsigned i;
@@ -117,6 +109,10 @@ bool vgpu_sdma_exec_valid(const VGPUExec *x)
         return false;
     }
     for (i = 0; i < x->ib_depth; i++) {
+        /*
+         * Refuse a position at the end of the innermost indirect buffer:
+         * sdma_packet_retire() would have left that buffer.
+         */
         if (!indirect_valid(&x->ib[i]) || x->ib[i].pos > x->ib[i].size ||
             (i + 1 == x->ib_depth && x->ib[i].pos == x->ib[i].size)) {
             return false;
@@ -172,10 +168,8 @@ static int queue_pre_save(void *opaque)
     VGPUQueue *q = &((VGPUSdmaQueue *)opaque)->queue;
 
     /*
-     * q->poll_wptr is a request to read wptr from memory. A time slice moves
-     * this request to exec.poll_wptr. The request stays there until the read is
-     * complete. Copy a pending request back, because exec.poll_wptr is not
-     * saved.
+     * A time slice moves q->poll_wptr (a request to read wptr) to
+     * exec.poll_wptr. exec.poll_wptr is not saved, so copy the request back.
      */
     q->poll_wptr |= q->exec.poll_wptr;
     return 0;
@@ -244,9 +238,8 @@ static const VMStateDescription vmstate_vgpu_engine = {
 };
 
 /*
- * Return true if @q waits until exec.mem.stall.until, and this wait is part of
- * the saved state. Return false if the injection sdma-slow slows the packet:
- * effects of injections are not saved.
+ * Return true if @q waits until exec.mem.stall.until, and the wait is saved.
+ * Waits of the injection sdma-slow are not saved.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {
@@ -327,10 +320,9 @@ static bool times_needed(void *opaque)
 }
 
 /*
- * The times of all engines are in one subsection. A subsection for each queue
- * would be unsafe: a load would look for the subsection after the fields of
- * each queue. If the subsection is absent, the registers of the next queue
- * follow there. The guest can give them values that look like a subsection.
+ * One subsection holds all times. A subsection after each queue would be
+ * unsafe: a load could mistake the next queue's guest-controlled registers for
+ * a subsection.
  */
 static const VMStateDescription vmstate_sdma_times = {
     .name = "vgpu-kfd/sdma/times",

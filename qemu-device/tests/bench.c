@@ -65,9 +65,8 @@ static void map_big(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
 }
 
 /*
- * Map @len bytes in pages of 4 KiB. Each qtest write fills one page table. Page
- * i of the mapping is page i * @stride of the memory, modulo the number of
- * pages: an odd stride other than 1 scatters the pages.
+ * Map @len bytes in pages of 4 KiB. An odd @stride above 1 scatters the pages
+ * in memory; @stride 1 keeps their order.
  */
 static void map_pages(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len,
                       uint64_t stride)
@@ -159,9 +158,8 @@ static double fill_time(Bench *b, uint64_t va)
 }
 
 /*
- * Report how long the translation of a 4-KiB page takes: the time of fills in
- * such pages (ORDERED), minus the time of fills in 2-MiB leaves (BIG_DST),
- * divided by the number of pages.
+ * Report the time of a translation of a 4-KiB page: fills in such pages
+ * (ORDERED) minus fills in 2-MiB leaves (BIG_DST), per page.
  */
 static void bench_translation(Bench *b)
 {
@@ -232,9 +230,8 @@ static void bench_memory(void)
 }
 
 /*
- * All user queues of all engines copy at the same time. When half of all
- * packets are done, compare the queue that has done the fewest packets with the
- * queue that has done the most.
+ * All user queues copy at the same time. When half of all packets are done,
+ * report the slowest queue's progress relative to the fastest queue's.
  */
 static void bench_fairness(Bench *b)
 {

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * QTest of vgpu-kfd: tests the device without a guest, against
- * docs/hardware.md. Rules for tests:
- * - Engines run in threads, in real time: poll for an expected effect.
- * - To show that event A does not happen, wait for an event that comes later
- *   than A would, often the return of qvgpu_sdma_pass().
- * - Virtual time passes only by steps of the clock (see qvgpu_time_passes()).
+ * docs/hardware.md.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/libqtest.h"
@@ -18,6 +14,10 @@
 #include "tests/qtest/vgpu-kfd/queue/suite.h"
 #include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
+/*
+ * Tests must poll for effects, because engines run in threads, in real time.
+ * Virtual time passes only by steps of the clock (qvgpu_time_passes()).
+ */
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);

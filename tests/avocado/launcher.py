@@ -111,9 +111,9 @@ class GuestTest(Test):
         incoming: str = "",
         keyboard: str = "",
     ) -> Machine:
-        """Return a machine that the test controls. The test's settings limit each wait for the machine.
-
-        The machine runs on TCG, whatever the settings say, because some tests save or migrate the
-        machine: on KVM, the saved state would depend on the host's processor."""
+        """Return a machine that the test controls. The test's settings limit each wait for the
+        machine."""
+        # Always TCG: some tests save or migrate the machine, and with KVM the saved state depends
+        # on the host's processor.
         guest = guest.on("tcg", self.settings.environment.late_frames)
         return Machine(session, folder, name, guest, incoming, keyboard, self.settings.limit)

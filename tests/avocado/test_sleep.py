@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by a
-new QEMU).
-
-Catches: a defect that vgpu-test-suspend detects in the guest; the driver relies on device state from
-before a loss of power.
+"""Tests the sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by
+a new QEMU).
 """
 
 import socket

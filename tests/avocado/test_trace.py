@@ -36,8 +36,8 @@ class Whole(GuestTest):
             found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
-        # The programs run one after the other and get the same PASID, so check that each program
-        # has faults under its own name. The kernel keeps 15 characters of a program's name.
+        # Each program must have faults under its own name, although the programs use the same PASID
+        # in turn. The kernel cuts names to 15 characters.
         for program in ("vgpu-test-multi-gpu"[:15], "vgpu-test-svm"):
             self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
         self.assertEqual((outcome.faults, outcome.serviced), (len(faults), len(faults)))

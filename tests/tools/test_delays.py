@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests how ./vgpu test-delays reads the output of a program. No test boots a guest.
+"""Tests how ./vgpu test-delays reads a program's output.
 
-Catches:
-- A guest counts as passed, or the next run leaves it out, although it failed before or after its cases.
-- A case counts as passed although the guest died in this case."""
+Catches: a failed guest or case counts as passed, or is left out of the next run."""
 
 import tempfile
 from pathlib import Path
@@ -59,10 +57,8 @@ class Guests(Test):
         self.assertEqual(self.ends(), 0)
 
     def test_fails_outside_of_a_case(self) -> None:
-        """Catches:
-        - A guest counts as passed although it did not boot, printed nothing, or its kernel died after the last case.
-        - The next ./vgpu test-delays does not run the failed guest again.
-        - The recorded failure of a guest remains after a good run."""
+        """Catches: a guest that printed nothing or died passes; the next run leaves out this guest; a good run does not
+        clear the recorded failure."""
         for output in ([DIED], [*CASE, PLAN, DIED], []):
             self.assertEqual(self.ends(output), 1, output)
         self.assertEqual(self.ends([PLAN]), 0)

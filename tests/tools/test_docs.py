@@ -218,11 +218,8 @@ class Drawings(Test):
             locks_picture.locks(page.replace("| lock | folder |", "| lock | room |"))
 
     def test_rooms(self) -> None:
-        """Catches:
-        - A change of rooms.txt does not change the table.
-        - The picture has an arrow from room A to room B although a longer path leads from A to B.
-        - The picture lacks an arrow that no other path replaces.
-        - matrix() accepts a section that is not in rooms.txt."""
+        """Catches: the table ignores rooms.txt; the picture lacks an arrow, or has an arrow that a longer path
+        replaces; matrix() accepts an unknown section."""
         self.assertEqual(
             rooms_pictures.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"a"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}, "d": {"a"}},

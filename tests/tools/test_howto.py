@@ -63,11 +63,8 @@ class Pages(Test):
     """howto.steps_of(), which reads a page."""
 
     def test_steps(self) -> None:
-        """Catches:
-        - A fenced block counts as a step, although it begins with "```sh" instead of "```sh run".
-        - A step has the script of another step, or the excerpt (the "```text" block) of another step.
-        - An option ("seconds=", "status=") is ignored.
-        - A script in an item of a list keeps the indentation of the item."""
+        """Catches: a block without "run" is a step; a step gets another step's script or excerpt; an option is ignored;
+        a list's indentation stays."""
         steps = howto.steps_of(PAGE)
         self.assertEqual([step.line for step in steps], [7, 20, 30])
         self.assertEqual(steps[0], howto.Step(7, "echo one\nexit 3", ("one",), 5.0, 3))

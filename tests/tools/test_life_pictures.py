@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the data of the pictures "svm-life" and "one-fault" (./vgpu pictures), computed from the recording
-below. Catches: a picture shows an event that the run did not have, an event at a wrong time, or an
-event of another process."""
+"""Tests the data of the pictures "svm-life" and "one-fault". Catches: a picture shows an event that did not happen, or
+a wrong time or process."""
 
 from avocado import Test
 
@@ -10,8 +9,8 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
-# The driver handles both faults of range A (0x5000 and 0x6000) together. The fault of range B (0x9000)
-# comes after the end of the first panel of the picture svm-life, and before the start of the second panel.
+# The driver handles both faults of range A (0x5000, 0x6000) together. The fault of range B (0x9000) comes between the
+# panels of the picture svm-life.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1
@@ -95,13 +94,12 @@ class Life(Test):
     """The numbers in the picture svm-life."""
 
     def test_marks(self) -> None:
-        """Catches:
-        - An event of the process is lost, out of order, at a wrong time or on a wrong lane.
-        - An event of another process, or an event between the times of the two panels, is shown.
-        - A repair that serves two faults is shown twice."""
+        """Catches: an event is lost, or has a wrong time or lane; an event of another process is shown; a repair
+        appears twice."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         creation, teardown = life.life(sides).panels
+        # The fault of range B is in neither panel. The mark at 690.0 is one repair of two faults.
         self.assertEqual([(mark.at, mark.lane) for mark in creation.marks], [
             (0.0, "program"), (10.0, "process"), (20.0, "range list"), (25.0, "process"), (100.0, "program"),
             (110.0, "range A"), (120.0, "program"), (130.0, "range B"), (400.0, "program"), (500.0, "fault"),

@@ -1,14 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests the logic of ./vgpu mutants.
-
-Catches:
-- A suite that should run on a mutant does not run.
-- A stored verdict is used for another patch or commit.
-- An interrupted run starts from the beginning.
-- Changes of a mutant stay in the worktree.
-- A process outlives its run.
-- A surviving mutant counts as caught.
-"""
+"""Tests ./vgpu mutants: the index, the choice of suites, stored verdicts, the worktree and the processes of a run."""
 
 import json
 import subprocess
@@ -41,10 +32,8 @@ class FakeTree(mutants.Tree):
     """A worktree in which build, demo and suites do not run, but have the results that the test gives."""
 
     def __init__(self, place: Path, **suites: str) -> None:
-        """The keys in `suites` are "build", "demo", and names of suites with "_" instead of "-". The values are:
-        - "": success (the default)
-        - "broken": failure; a suite also writes no report
-        - any other text: failure; for a suite, the text is the name of the failing case"""
+        """The keys in `suites` are "build", "demo" and names of suites, with "_" instead of "-". The values are
+        explained in run()."""
         super().__init__(place)
         self.suites = suites
         self.called: list[str] = []
@@ -61,6 +50,8 @@ class FakeTree(mutants.Tree):
     def run(self, log: TextIO, *words: str) -> int:
         """Record the call, and write the report of a suite. Return the exit status."""
         self.called.append(" ".join(words))
+        # "" is success. "broken" is a failure for which a suite writes no report. Other text is a failure, for a suite
+        # the failing case.
         what = self.suites.get(words[-1].replace("-", "_"), "") if words[0] == "test" else self.suites.get(words[0], "")
         if words[0] == "test" and what != "broken":
             bad = f'<testcase name="{what}"><failure/></testcase>' if what else ""

@@ -79,13 +79,13 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
 
     def test_faces(self) -> None:
-        """A room's `face` line lists the headers that other rooms may include. Catches:
-        - The include of another room's .c file is accepted.
-        - The include of another room's private header (low_priv.h) is accepted without a `face` line.
-        - The include of a header is accepted although the `face` line does not list the header.
-        - The include of a header in the `face` line is refused."""
+        """Catches: the check accepts the include of a .c file, or of a header that other rooms may not include, or
+        refuses an allowed header."""
+        # Without a `face` line of room low, other rooms may not include its private headers (here low_priv.h) and .c
+        # files.
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
+        # A `face` line lists all headers of a room that other rooms may include.
         listed = f"{HEAD}face low:\n low_priv.h\n"
         self.assertEqual(self.found(listed, C, {"d/mid/mid.c": include("low_priv.h")}), [])
         self.only(self.found(listed, C, {"d/mid/mid.c": include("low.h")}), "no face of low", "rooms.txt:5")
@@ -147,13 +147,10 @@ class Small(Test):
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """Catches:
-        - A file in the folder mid/in belongs to room mid instead of room mid/in.
-        - The line "mid/*" applies to mid/also, although mid/also has its own line.
-        - A file in a folder without a line in rooms.txt is accepted.
-        - An include that can mean several files is accepted.
-        - An include from include/vgpu into a room is accepted."""
+        """Catches: a file belongs to a wrong room; a folder without a line, an ambiguous include, or an include/vgpu
+        header including a room is accepted."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
+        # The line "mid/*" applies to room mid/in. It does not apply to room mid/also, which has its own line.
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
         wrong = self.found(listed, C, nested)
         self.assertEqual(len(wrong), 2, wrong)

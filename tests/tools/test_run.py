@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests runs of guests. A program in place of QEMU simulates the guest's kernel and agent.
+"""Tests runs of guests, with a fake QEMU.
 
-Catches: a verdict or reason is wrong; a QEMU, descriptor or lock outlives its run; output is lost; a caller waits for
-output after the end of the run.
+Catches: a verdict is wrong; output is lost; a QEMU, descriptor or lock outlives its run.
 """
 
 import os
@@ -33,8 +32,8 @@ from vgpu_tools.testing import guest_tests, kfdtest
 from vgpu_tools.testing.suite import Context
 
 SECONDS = 60.0  # limit of each wait, on any host
-# The program that runs in place of QEMU. Arguments: descriptor of the agent's socket, state of the driver. The launcher
-# sends a command for the guest (frame "R"). Each word of this command is an action for do().
+# Runs in place of QEMU. Arguments: the agent's socket (descriptor), the driver's state. Each word of the guest's
+# command is an action for do().
 QEMU = r"""
 import os, signal, socket, struct, sys
 

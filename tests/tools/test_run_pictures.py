@@ -17,9 +17,9 @@ from vgpu_tools.trace.record import Recording
 
 # Four faults, by serial:
 # 1: The service migrates memory.
-# 2: The access is replayed while the driver still serves the fault.
-# 3: The access is replayed before the driver receives the fault.
-# 4: The driver denies the fault.
+# 2: Replayed during the service.
+# 3: Replayed before the driver receives the fault.
+# 4: Denied.
 DEVICE = """\
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
 7@1000000001.000001:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
@@ -108,15 +108,13 @@ class Numbers(Test):
     """The numbers that the command `./vgpu pictures` computes from a recording."""
 
     def test_latency(self) -> None:
-        """Catches:
-        - A part of a latency begins or ends at a wrong event.
-        - A failed migration counts as a migration.
-        - A denied fault is counted.
-        - A fault is counted although its access was replayed before the driver received the fault. (The repair of
-          another fault caused this replay.)"""
+        """Catches: a latency's part has a wrong start or end; a failed migration counts as a migration; fault 3 or 4 is
+        counted."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         cuts = [figures.cuts(fault) for fault in sides.device.faults]
+        # Fault 3 is not counted, because the repair of another fault caused its replay. Fault 4 is not counted, because
+        # it is denied.
         self.assertEqual(cuts, [[20.0, 79.0, 2.0], [10.0, 16.0, 0.0], None, None])
         found = figures.latency([sides, sides])
         self.assertEqual([group.name for group in found.groups], [figures.IN_PLACE, figures.MIGRATED])
@@ -131,17 +129,14 @@ class Numbers(Test):
         self.assertIn("4 left out", found.text)
 
     def test_pressure(self) -> None:
-        """Catches:
-        - A fault or a move is counted in a wrong bin.
-        - A rate is not in faults per ms or MiB per ms.
-        - A first placement or a failed migration counts as a move.
-        - A change of the memory in use is lost when repeated samples are dropped."""
+        """Catches: a fault or move is in a wrong bin; a rate has a wrong unit (correct: faults per ms, MiB per ms)."""
         found = figures.pressure(joined())
         self.assertEqual([(one.title, one.begin, one.end) for one in found.phases], [
             ("first, of two", 0.0, 1.25), ("second", 1.25, 4.0),
         ])  # fmt: skip
         self.assertEqual(found.bin_ms, 1)
         two_pages = round(2 / 256, 4)
+        # The first placement of BO 12 and the failed migration of page 0x6 are no moves.
         self.assertEqual(found.rates, {
             "faults": [0.0, 4.0, 0.0, 0.0],
             "SVM to VRAM": [0.0, two_pages, 0.0, 0.0],
@@ -149,6 +144,7 @@ class Numbers(Test):
             "BOs to VRAM": [0.0, 0.0, 0.0, 1.0],
             "BOs to GTT": [0.0, 0.0, 1.0, 0.0],
         })  # fmt: skip
+        # Repeated samples are dropped, but each change of the memory in use stays.
         memory = found.memory
         self.assertEqual((memory.size, memory.times), (64.0, [-1.0, 1.5, 3.5]))
         self.assertEqual((memory.vram, memory.gtt), ([1.0, 1.0, 2.0], [0.0, 0.0, 1.0]))
@@ -162,8 +158,8 @@ class Numbers(Test):
         self.assertEqual(found.rates["faults"][0], 0.8)
 
     def test_demo(self) -> None:
-        """Catches: a step's time is wrong; the times of two steps overlap because their output lines arrived together;
-        a fault or a move is lost; a fault or a move outside of the picture's time axis is counted."""
+        """Catches: a step has a wrong time, or overlaps another step; a fault or move is lost, or is counted outside of
+        the time axis."""
         found = figures.demo(joined(), rows())
         self.assertEqual([(one.name, one.begin, one.end) for one in found.steps], [
             ("1.1", 0.0, 0.1), ("3.1", 1.137, 1.537), ("3.2", 1.537, 1.537),
@@ -207,11 +203,8 @@ class Drawing(Test):
     """The parts of the drawing that do not need matplotlib."""
 
     def test_axis(self) -> None:
-        """Catches:
-        - Time runs backwards on the demo's axis.
-        - A bar before the first step or after the last step is drawn at an end of the axis, instead of left out.
-        - Bars that touch are not joined.
-        - The samples of the memory in use lack a value at the start or at the end of the axis."""
+        """Catches: time runs backwards; a bar outside the steps is drawn; touching bars are not joined; an end of the
+        axis has no memory sample."""
         steps: list[dict[str, Any]] = [
             {"name": "1.1", "begin": 0.0, "end": 1.0},
             {"name": "1.2", "begin": 1.0, "end": 401.0},

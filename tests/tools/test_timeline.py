@@ -12,9 +12,8 @@ from vgpu_tools.trace import events, perfetto, timeline
 from vgpu_tools.trace.perfetto import Slice, Timeline
 from vgpu_tools.trace.record import Recording
 
-# Two devices have a fault of the same serial, page and VMID:
-# - gpu0: two queues wait for the fault. One svm_service of the driver repairs this fault and another.
-# - gpu1: the driver denies the fault, and the queue leaves the engine.
+# The faults with serial 1 of gpu0 and gpu1 have the same page and VMID. The driver repairs gpu0's fault and denies
+# gpu1's fault.
 DEVICE = """\
 qemu-system-x86_64: something else
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
@@ -125,18 +124,17 @@ class Converter(Test):
         )
 
     def test_others(self) -> None:
-        """Catches: one of these is wrong:
-        - two queues wait for the same fault: track and serial of the second queue's stall
-        - a migration during the service of a fault: track and duration
-        - an eviction: track, name and duration
-        - events of a range list: track and name. (An event of an unknown process gets no track.)"""
+        """Catches: a stall, a migration, an eviction or an event of a range list has a wrong track, serial, name or
+        duration."""
         found = self.convert()[1]
+        # Two queues wait for serial 1. This is the stall of the second queue.
         (stall,) = [piece for piece in found if piece.category == "stall"]
         self.assertEqual((stall.thread, stall.args["serial"]), ("sdma1 queue 2, prog 70", 1))
         (migration,) = [piece for piece in found if piece.category == "migration"]
         self.assertEqual((migration.thread, migration.end - migration.begin), ("gpu0 fault worker", 55 * MICRO))
         (off,) = [piece for piece in found if piece.category == "eviction"]
         self.assertEqual((off.process, off.name, off.end - off.begin), ("prog 70", "queues off", 500 * MICRO))
+        # An event of an unknown process (PASID 7) gets no track.
         life = [(piece.process, piece.thread, piece.name) for piece in found if piece.category == "life"]
         self.assertEqual(
             life,
@@ -147,11 +145,10 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
         offset fits all events."""
         outcome, found = self.convert()
-        # `clock_ns` is the distance between the bounds of the offset between the clocks:
-        # - Lower bound: the fault with serial 2 of gpu0 takes 0 us to the driver. (It is the fastest fault.)
-        # - Upper bound: the driver's acknowledge of serial 1 takes 0 us to the device. Serial 2 then takes 15 us to
-        #   the driver. The times below are with this bound.
+        # At the bounds of the clock offset, the fastest fault (serial 2) takes 0 us (lower) or 15 us (upper) to the
+        # driver.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
+        # These times are for the upper bound: the driver's acknowledge of serial 1 takes 0 us to the device.
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
         late = GUEST.replace(" 1500059000: vgpu_cam_ack", " 1500159000: vgpu_cam_ack")

@@ -369,10 +369,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """AMD's filter does not apply to the tests in kfdtest.BESIDES. Catches:
-        - A test in kfdtest.BESIDES is left out because AMD's filter excludes the test.
-        - Another test is chosen although AMD's filter excludes the test.
-        - Any test is chosen although the user's filter excludes the test."""
+        """Catches: AMD's filter removes a test in kfdtest.BESIDES, or keeps another excluded test; the user's filter
+        keeps an excluded test."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])
@@ -398,8 +396,7 @@ class KfdTest(Test):
             self.assertEqual(kfdtest.classify(name, rows), kind, name)
 
 
-# A Python script that runs a build step. The step's command is a shell script, which takes a second to end after
-# SIGTERM. The shell script writes "up" and "end" to the file `said`.
+# Runs a build step: a shell script that writes "up" and "end" to the file "said", and ends a second after SIGTERM.
 SLOW_END = """
 import signal, sys
 from pathlib import Path

@@ -35,9 +35,8 @@
 #define CP_HIQ_PIPE		0
 
 /*
- * Bitmap of the queues of ME 1 that run lists may use: queues 2 to 7 of each pipe. Queues 0
- * and 1 stay unused, because amdgpu keeps them for the kernel. So user space gets as many
- * hardware queues as from amdgpu on an MI210.
+ * Bitmap of ME 1's queues for run lists: 2 to 7 of each pipe. On an MI210, amdgpu keeps queues 0
+ * and 1 for the kernel.
  */
 #define CP_USER_HQDS		0xfcfcfcfcu
 static_assert(HWEIGHT32(CP_USER_HQDS) == VGPU_CP_NUM_USER_QUEUES);
@@ -256,8 +255,8 @@ static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
 }
 
 /*
- * Append a packet that chains the list to its start. The CP then repeats the list, so that
- * all queues get time slices even if the list has more queues than the hardware.
+ * Append a packet that chains the list to its start. The repetition gives time slices to more
+ * queues than the hardware has.
  */
 static void cp_close_list(struct vgpu_cp *cp)
 {
@@ -329,20 +328,20 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_cp_run() - run the queues of the list in vgpu_cp_next_list(), and no other queues
+ * vgpu_cp_run() - run exactly the queues of the list in vgpu_cp_next_list()
  * @vdev: device
- * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; if 0, no queue runs
- * @lost: value of vgpu_cp_lost() before the caller chose the queues of the list
+ * @dwords: length of the list, 0 to VGPU_CP_LIST_DWORDS
+ * @lost: value of vgpu_cp_lost() before the caller chose the queues
  *
  * On success, all other queues are unmapped and saved in their MQDs.
  *
  * Context: sleeps, does not allocate.
  *
  * Return:
- * * 0: the list runs, or is only stored because the CP is off (vgpu_cp.off)
- * * -EINVAL: the list is too long
- * * -EAGAIN: vgpu_cp_lost() is not @lost any more, so the list must be built again
- * * -ETIME: the CP hung, and has been reset or given up
+ * * 0: the list runs, or is only stored (vgpu_cp.off)
+ * * -EINVAL: invalid @dwords
+ * * -EAGAIN: vgpu_cp_lost() has changed: build the list again
+ * * -ETIME: the CP hung, and was reset or given up
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost)
 {
@@ -362,9 +361,8 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost)
 	if (dwords)
 		cp_close_list(cp);
 	/*
-	 * A hung CP may still run queues that are not in the list, and kfd/ frees memory of these
-	 * queues after this call. So wait below until the hang has ended. The wait cannot deadlock:
-	 * the recovery takes no lock of kfd/.
+	 * A hung CP may still run old queues, so wait below before kfd/ frees their memory. The
+	 * wait cannot deadlock: the recovery takes no lock of kfd/.
 	 */
 	hangs = cp->hangs;
 	if (!cp->off && !hangs && cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {

@@ -11,9 +11,8 @@ struct vgpu_cp_queue_regs;
 struct vgpu_device;
 
 /*
- * Sizes of a run list and its packets. For each process the list has one process packet,
- * followed by one packet for each queue of the process. A last packet chains the list to its
- * start.
+ * A run list has a process packet for each process, followed by the queue packets of this
+ * process. The last packet chains to the start.
  */
 #define VGPU_CP_PROCESS_DWORDS	21
 #define VGPU_CP_QUEUE_DWORDS	7

@@ -158,8 +158,8 @@ static u32 mqd_ring_dwords(const __le32 *mqd)
 }
 
 /*
- * Convert the read pointer, which counts dwords modulo the ring size, from a ring of @from
- * dwords to a ring of @to dwords, so that the same amount of work is left.
+ * Convert the read pointer from a ring of @from dwords to a ring of @to dwords, keeping the amount
+ * of work left.
  */
 static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
 {

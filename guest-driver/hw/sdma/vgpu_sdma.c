@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Starts the SDMA engines, submits jobs to the kernel's rings, and signals the fences of these
- * jobs. Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
+ * Starts the SDMA engines (docs/hardware.md), submits jobs, and signals their fences.
  *
- * Every fence signals in the end, also if an engine fails. A job's packets stay in the ring until
- * the job's fence has signalled, so that vgpu_sdma_recover.c can run the job again.
+ * Packets stay in the ring until the job's fence signals: vgpu_sdma_recover.c may rerun the job.
  */
 #include <linux/dma-mapping.h>
 #include <drm/drm_managed.h>
@@ -45,9 +43,8 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 };
 
 /*
- * A TRAP carries only the low bits of a job number (SDMA_TRAP_DW1__CONTEXT). seqno_reached() shifts
- * the 32-bit difference of two job numbers left by SEQNO_SHIFT. The highest of the low bits becomes
- * the sign bit, and the other, high bits are dropped.
+ * A TRAP carries only the low bits of a job number. A shift by SEQNO_SHIFT makes the highest of
+ * these bits the sign bit.
  */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
@@ -110,12 +107,9 @@ bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 }
 
 /*
- * Signal the fences of jobs up to number @last. While the ring is frozen (the engine is being
- * recovered), only store @last in ring->finished. Any context.
+ * Signal the fences of jobs up to number @last. Any context.
  *
- * If @last is from a TRAP, job @last is done, and @restarts is NULL. If the caller has read @last
- * from memory, @restarts points to the value of ring->restarts before this read. The function
- * ignores @last if the ring was restarted since then.
+ * @restarts: value of ring->restarts before @last was read from memory; NULL for a TRAP.
  */
 static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restarts)
 {
@@ -125,8 +119,6 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restar
 	cookie = dma_fence_begin_signalling();
 	spin_lock_irqsave(&ring->fence_lock, flags);
 	/*
-	 * vgpu_sdma_ring_poll() reads @last, then looks for a fault. Ignore @last if a recovery may
-	 * have cleared the fault in between.
 	 * A recovery clears the fault before it restarts the ring. If the ring was restarted since
 	 * @last was read, job @last may be the faulted job, which runs again.
 	 */
@@ -205,10 +197,8 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Make the job pending and ring the doorbell. On error set wptr back, so that the engine never runs
- * the packets.
- *
- * Returns 0, -ENODEV (the ring is down), or -ECANCELED (VRAM content that the job needs was lost).
+ * Make the job pending and ring the doorbell. On error, remove the packets from the ring.
+ * Returns -ENODEV (ring down), or -ECANCELED (needed VRAM content lost).
  */
 static int ring_add_fence(struct vgpu_sdma_ring *ring,
 			  struct vgpu_sdma_fence *fence)
@@ -226,20 +216,22 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 		dma_fence_init(&fence->base, &vgpu_sdma_fence_ops,
 			       &ring->fence_lock, ring->fence_context,
 			       ring->fence_seqno);
+		/*
+		 * The fence may outlive fence_lock: dma_fence_put() of a signalled fence does not
+		 * take the lock.
+		 */
 		trace_vgpu_sdma_submit(ring->engine, ring->fence_seqno,
 				       (ring->wptr - ring->submitted) / 4);
 		fence->end = ring->wptr;
 		fence->engine = ring->engine;
 		/*
-		 * This function holds fence_lock until it has rung the doorbell (below).
-		 * vgpu_sdma_ring_unpark() also holds fence_lock when it writes ring->submitted to
-		 * the doorbell. So the value of the doorbell never decreases.
+		 * Hold fence_lock until the doorbell is rung, as vgpu_sdma_ring_unpark() does. So
+		 * the doorbell's value never decreases.
 		 */
 		ring->submitted = ring->wptr;
 		/*
-		 * A reset that loses VRAM first changes vram_epoch, and then takes fence_lock and
-		 * ends the pending jobs. fence_lock is held since the test of vram_epoch, so this
-		 * job is refused above or ended by the reset.
+		 * A reset that loses VRAM first changes vram_epoch, then ends the pending jobs
+		 * under fence_lock. So the reset cannot miss this job.
 		 */
 		list_add_tail(&fence->link, &ring->pending);
 		dma_fence_get(&fence->base);	/* the list holds a reference */
@@ -258,16 +250,15 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
  * @dw: packets, with addresses of VMID 0
- * @ndw: length of @dw, 1 to VGPU_SDMA_MAX_JOB_DWORDS
+ * @ndw: 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * Jobs of one engine run in the order of submission. The caller counts the bytes copied and filled
- * (VGPU_STAT_BYTES_*).
+ * Jobs of an engine run in order. The caller updates VGPU_STAT_BYTES_*.
  *
  * Context: sleeps for ring space and allocates.
  *
  * Return: a reference to the job's fence, or ERR_PTR():
  * * -EINVAL: invalid @engine or @ndw
- * * -ENODEV: the engine is down, and the CPU cannot run the packets
+ * * -ENODEV: the engine is down, and the CPU cannot run the job
  * * -ENOMEM
  *
  * Errors of the fence:

@@ -142,9 +142,8 @@ static u64 dw64(const u32 *dw)
 }
 
 /*
- * Write @n page-table entries at @dst, all of which must lie in VRAM. Entry i is element i
- * of @data or, if @data is NULL, @value + i * @step. The function ORs @flags into each
- * entry.
+ * Write @n page-table entries to VRAM at @dst. Entry i is element i of @data or, without @data,
+ * @value + i * @step, each ORed with @flags.
  */
 static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 		       const u32 *data, u64 flags, u64 value, u64 step)
@@ -260,15 +259,15 @@ static int cpu_packet(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
  * @dw: packets
  * @ndw: number of dwords
  *
- * If a packet fails, the packets before it have been executed.
+ * After an error, the packets before the failed packet have been executed.
  *
  * Context: sleeps, does not allocate.
  *
  * Return:
  * * 0
- * * -EOPNOTSUPP: vgpu_sdma_cpu_can() refuses the packets
+ * * -EOPNOTSUPP: vgpu_sdma_cpu_can() is false
  * * -ENODEV: the device does not answer
- * * -EFAULT: the CPU cannot access an address, or a page-table entry is not in VRAM
+ * * -EFAULT: inaccessible address, or page-table entry outside VRAM
  */
 int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 {

@@ -6,23 +6,23 @@
 /*
  * DOC: the gate
  *
- * VMID 0 does not retry: after a fault the engine continues with zeros, or without the write. So
- * each job ends with:
+ * After a fault of VMID 0, the engine continues with zeros, or without the write. So each job ends
+ * with:
  *
  *	FENCE	writes the job's number to memory
- *	poll	waits until STATUS (VGPU_FAULT_STATUS_REG) is 0: the MM hub latches no fault
+ *	poll	waits until STATUS (VGPU_FAULT_STATUS_REG) is 0: no fault is latched
  *	poll	waits until the gate (VGPU_GATE_REG) is 0 (open): no fault is being examined
  *	TRAP	raises the interrupt; only now the job is done
- *
- * STATUS latches only one fault, the first fault of any VMID. If a fault of VMID 0 follows a user's
- * fault, only an interrupt entry shows VMID 0. When the driver clears the user's fault, the first
- * poll ends, but this entry may not be handled yet. So the gate holds the jobs until the entry is
- * handled. To clear a user's fault, the driver does these steps:
+ */
+
+/*
+ * STATUS latches only the first fault. A later fault of VMID 0 has only an interrupt entry. So the
+ * driver clears a user's fault in these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
- * 3. Handle interrupt entries until the interrupt ring is empty.
- * 4. Open the gate, unless an entry was of VMID 0: then the recovery opens the gate.
+ * 3. Handle all interrupt entries.
+ * 4. Open the gate. But if an entry was of VMID 0, the recovery does this.
  */
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
@@ -74,6 +74,10 @@ enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 		return VGPU_FAULT_NONE;
 	if (status_is_kernels(status))
 		return VGPU_FAULT_KERNELS;
+	/*
+	 * STATUS does not show the VMIDs of further faults. The interrupt ring may still have an
+	 * entry of VMID 0.
+	 */
 	if (gate || status & VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS)
 		return VGPU_FAULT_UNKNOWN;
 	return status ? VGPU_FAULT_USERS : VGPU_FAULT_NONE;
@@ -196,9 +200,8 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 	if (iv->vmid)
 		return;
 	/*
-	 * VMID 0 should not retry. If the device waits for a retry nevertheless, the recovery first
-	 * writes the GART's table again, and then acknowledges the CAM slot. Only then the device
-	 * repeats the access.
+	 * VMID 0 should not retry. If it does, the recovery rewrites the GART before it
+	 * acknowledges the CAM slot. Then the device repeats the access.
 	 */
 	atomic_or(BIT(cam % VGPU_RETRY_CAM_SLOTS), &to_hw_state(vdev)->gart_cam);
 	if (!vgpu_hw_recover(vdev, VGPU_RECOVER_GART))
@@ -288,15 +291,12 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	/*
-	 * If the caller has handled an entry of VMID 0, GATE_KERNEL keeps the gate closed.
-	 *
-	 * Without an IOMMU, no entry of an earlier fault is still to come: the device latches a
-	 * fault and writes the entry in one step. Known limitation: behind an IOMMU, an entry of
-	 * VMID 0 may arrive after the gate was opened. The faulted job may then end as done before
-	 * the recovery starts.
+	 * The device writes an entry when it latches a fault. Known limitation: behind an IOMMU,
+	 * the entry may come late, so a faulted job ends as done.
 	 */
+	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
+	/* If the caller has handled an entry of VMID 0, GATE_KERNEL keeps the gate closed. */
 	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_USER);
 	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);
 }

@@ -46,9 +46,7 @@ struct vgpu_sdma_ring {
 	struct mutex lock;
 	/**
 	 * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
-	 * and @done; taken in hard interrupt context. Also the lock of the jobs' fences. A
-	 * signalled fence may outlive the ring, and so this lock, because the last dma_fence_put()
-	 * of a signalled fence does not take the lock
+	 * and @done. Also the lock of the jobs' fences; taken in hard interrupt context
 	 */
 	spinlock_t fence_lock;
 	/**
@@ -190,10 +188,8 @@ enum vgpu_fault_state {
 	/** @VGPU_FAULT_USERS: only a user's fault has occurred, and is latched */
 	VGPU_FAULT_USERS,
 	/**
-	 * @VGPU_FAULT_UNKNOWN: a job of the kernel may have had a fault. In one case, STATUS has
-	 * latched a user's fault, and shows that more faults followed. STATUS does not show the
-	 * VMIDs of these faults, so one may be VMID 0. In the other case, a user's fault is being
-	 * cleared from STATUS. The interrupt ring may still have an entry for a fault of VMID 0
+	 * @VGPU_FAULT_UNKNOWN: a kernel job may have had a fault. STATUS shows further faults after
+	 * a user's fault, or a user's fault is being cleared from STATUS
 	 */
 	VGPU_FAULT_UNKNOWN,
 	/** @VGPU_FAULT_KERNELS: a job of the kernel had a fault (VMID 0) */
@@ -228,9 +224,8 @@ static inline u32 vgpu_sdma_ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
 }
 
 /*
- * Returns the engine's read pointer. The value may be wrong if the pointer changes between the
- * reads of its two halves. So use the value only for debug output, and to see whether the
- * pointer has changed since an earlier call.
+ * Returns the engine's read pointer. The pointer may change between the two reads, so use the
+ * value only for debug output and to detect progress.
  */
 static inline u64 vgpu_sdma_ring_rptr(struct vgpu_sdma_ring *ring)
 {

@@ -19,8 +19,8 @@
 
 #define QUEUE_IDLE_POLL_US	50
 /*
- * Time limit for a queue to stop while its engine is parked. A queue stops at the end of its
- * current chunk of a packet. A chunk has up to 2 MiB and takes the engine some milliseconds.
+ * Time limit for a queue to stop when its engine is parked. The queue first ends a chunk of a
+ * packet (up to 2 MiB, some milliseconds).
  */
 #define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
 /* Value of RPTR_WRITEBACK_TIMER: the chip's default. */
@@ -102,9 +102,8 @@ static void queue_clear_stuck(struct vgpu_sdma_ring *ring)
 }
 
 /*
- * Request a reset of the engine, because it does not stop using hardware queue @queue. If no
- * recovery is accepted (the device is being removed), reset the engine here. The caller holds
- * rlc_lock.
+ * Request a reset of the engine, because @queue does not stop. If refused (device removal),
+ * reset the engine here. The caller holds rlc_lock.
  */
 static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -118,8 +117,8 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset. Until then the engine may use the queue's memory and VMID,
- * which kfd/ frees after the wait. The wait cannot deadlock: the recovery takes no lock of kfd/.
+ * Wait for the engine's reset, before kfd/ frees the queue's memory and VMID. The wait cannot
+ * deadlock: the recovery takes no lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -129,8 +128,7 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 
 /*
  * Copy the write pointer from user memory to the register of a disabled queue. The device dropped
- * doorbell writes from before the queue's doorbell was enabled, but user memory has the newest
- * write pointer.
+ * doorbell writes while the queue's doorbell was disabled.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,
@@ -144,9 +142,8 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	vgpu_rreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL));
 	wptr = regs->read_wptr(regs->owner);
 	/*
-	 * User space may ring the doorbell between the read of user memory and the write of the
-	 * register. The write then replaces a newer pointer by an older one. So repeat until user
-	 * memory holds the value that was written last.
+	 * The write below may replace a newer pointer from a doorbell. So repeat until user memory
+	 * holds the value that was written last.
 	 */
 	do {
 		written = wptr;
@@ -248,16 +245,16 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
- * @rptr: receives the read pointer, valid only on success; an interrupted packet counts as unread
+ * @rptr: receives the read pointer on success; an interrupted packet counts as unread
  *
- * On return the engine does not access memory for the queue.
+ * On return the engine accesses no memory for the queue.
  *
- * Context: sleeps; does not allocate, so MMU notifiers may call this function.
+ * Context: sleeps, does not allocate. Allowed in MMU notifiers.
  *
  * Return:
  * * 0
  * * -EINVAL: wrong @engine or @queue
- * * -ETIME: the queue did not stop, and the engine was reset or given up
+ * * -ETIME: the queue did not stop; the engine was reset or given up
  */
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, u64 *rptr)
@@ -346,17 +343,15 @@ unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
 
 /**
  * vgpu_sdma_rlc_restore() - load the user queues again after a reset
- * @ring: the engine
+ * @ring: the engine, which repeats an interrupted packet
  * @dead: bitmap of queues that must not run again
- *
- * The engine repeats a packet that the reset interrupted.
  *
  * Context: sleeps; the caller holds @ring->rlc_lock.
  *
  * Return: bitmap of the queues that stay stopped:
  *
- * * loaded queues in @dead
- * * queues that could not be loaded again
+ * * queues in @dead
+ * * queues that could not be loaded
  * * queues that did not stop before the reset
  */
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,

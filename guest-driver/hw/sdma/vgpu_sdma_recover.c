@@ -158,9 +158,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
 		/*
-		 * Mark the job as suspect, so that the recovery does not run the job again and
-		 * again. Do not leave this to vgpu_sdma_ring_park(), which does not mark the job if
-		 * the engine stops within SDMA_PARK_US.
+		 * Mark the job as suspect, so that it is not repeated forever.
+		 * vgpu_sdma_ring_park() does not mark the job if the engine stops in time.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -319,13 +318,12 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
  *
- * After the call no job is signalled until vgpu_sdma_ring_unpark() or vgpu_sdma_ring_down().
- * User queues keep running.
+ * No job is signalled until vgpu_sdma_ring_unpark() or vgpu_sdma_ring_down(). User queues run on.
  *
  * Context: the recovery's worker or suspend; sleeps.
  *
- * Return: false if the engine needs a reset: the ring did not stop within SDMA_PARK_US, or the
- * engine reports an exception that no fault of VMID 0 explains.
+ * Return: false if the engine needs a reset: timeout (SDMA_PARK_US), or exception that no fault of
+ * VMID 0 explains.
  */
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
@@ -388,8 +386,8 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * The oldest job, @fence, has failed, or VMID 0 had a fault. Decide whether the engine runs the
- * job again, the CPU executes the job, or the job ends with -ETIME. No later job has started.
+ * Decide what happens to the oldest job, @fence, after a failure or a fault of VMID 0. No later
+ * job has started.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)
@@ -397,9 +395,8 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
 
 	/*
-	 * If the engine failed in this job (ring->suspect), and the job must not run twice, end the
-	 * job. A fault of VMID 0 does not set ring->suspect. After such a fault any job may run
-	 * again, because the GART's table was wrong, not the job.
+	 * End a suspect job that must not run twice. A fault of VMID 0 makes no job suspect,
+	 * because the GART's table was wrong.
 	 */
 	if (ring->suspect == fence->base.seqno &&
 	    !vgpu_sdma_cpu_can(ring->scratch, ndw)) {
@@ -454,9 +451,8 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	rerun = list_count_nodes(&ring->pending);
 	ring->seen_since = jiffies;
 	/*
-	 * The oldest job runs again, so set ring->finished to the number of the job before. A job
-	 * with a fault has written its number to fence_wb, but is not done. ring->finished may be
-	 * this number if vgpu_sdma_ring_poll() read fence_wb after the fault was cleared.
+	 * The oldest job runs again, so it is not done. After a fault, vgpu_sdma_ring_poll() may
+	 * have stored the number of this job in ring->finished.
 	 */
 	fence = ring_oldest(ring);
 	if (fence)
@@ -486,11 +482,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_unpark);
  * @vdev: device; the GART works
  * @engine: 0 to SDMA_NUM_ENGINES - 1, in its reset state
  * @dead: bitmap of user queues that must not run again
- * @vram_lost: VRAM was lost: pending jobs end with -ECANCELED, user queues do not run again
+ * @vram_lost: end pending jobs with -ECANCELED, and stop all user queues
  *
  * Context: the recovery's worker or resume; sleeps.
  *
- * Return: bitmap of the user queues that were stopped for good.
+ * Return: bitmap of the user queues stopped for good.
  */
 unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned long dead, bool vram_lost)
@@ -541,8 +537,8 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Resets that user queues cause must not add up to the limit. So if the kernel's ring has
-	 * no pending job, do not count this reset, but set the count to 0.
+	 * Resets that user queues cause must not add up to the limit. So without a pending job of
+	 * the kernel, set the count to 0.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

@@ -16,12 +16,12 @@ void kfd_process_poisoned(struct kfd_process_device *pdd);
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why);
 
-/*
- * kfd_debugfs.c: create and remove a process's folder in /sys/kernel/debug/kfd/proc.
- * kfd_debugfs_remove() waits until no task reads a file of the folder. A read takes mmap_lock, so
- * the caller must not hold mmap_lock.
- */
+/* kfd_debugfs.c: create a process's folder in /sys/kernel/debug/kfd/proc. */
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
+/*
+ * Remove the folder; waits until no task reads a file of the folder. A read takes mmap_lock, so the
+ * caller must not hold mmap_lock.
+ */
 void kfd_debugfs_remove(struct kfd_process *p);
 
 /*
@@ -31,11 +31,7 @@ void kfd_debugfs_remove(struct kfd_process *p);
 int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);
 
-/*
- * kfd_reset.c: register the functions that a recovery of the GPU calls. These functions remove
- * user-space mappings of BARs, stop user queues, signal events of the processes concerned, and send
- * SMI events.
- */
+/* kfd_reset.c: register the functions that a recovery of the GPU calls. */
 void kfd_reset_init(struct kfd_node *node);
 
 #endif /* KFD_CORE_PRIV_H */

@@ -2,11 +2,6 @@
 /*
  * Files in /sys/kernel/debug/kfd, named as in amdkfd. drm/vgpu_debugfs.c makes dri/N/kfd a symbolic
  * link to /sys/kernel/debug/kfd.
- *
- *	mqds	every compute queue's MQD, by process
- *	hqds	the active hardware queues of each GPU
- *	rls	the run list of each GPU
- *	proc/<pid>/svm	the process's SVM ranges (svm/svm_debugfs.c)
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -34,6 +29,7 @@ static void kfd_mqds_show_queue(struct seq_file *m, struct kfd_queue *q)
 		     VGPU_CP_MQD_BYTES, false);
 }
 
+/* File mqds: the MQD of every compute queue, by process. */
 static int kfd_mqds_show(struct seq_file *m, void *data)
 {
 	struct kfd_process *p;
@@ -83,12 +79,14 @@ static int kfd_show_nodes(struct seq_file *m,
 	return 0;
 }
 
+/* File hqds: the active hardware queues of each GPU. */
 static int kfd_hqds_show(struct seq_file *m, void *data)
 {
 	return kfd_show_nodes(m, vgpu_cp_print_hqds);
 }
 DEFINE_SHOW_ATTRIBUTE(kfd_hqds);
 
+/* File rls: the run list of each GPU. */
 static int kfd_rls_show(struct seq_file *m, void *data)
 {
 	return kfd_show_nodes(m, vgpu_cp_print_list);
@@ -121,6 +119,7 @@ void kfd_debugfs_exit(void)
 	debugfs_remove_recursive(kfd_debugfs);
 }
 
+/* File proc/<pid>/svm: the SVM ranges of the process (svm/svm_debugfs.c). */
 void kfd_debugfs_add(struct kfd_process *p, const char *name)
 {
 	p->debugfs = debugfs_create_dir(name, kfd_debugfs_proc);

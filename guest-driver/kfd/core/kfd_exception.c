@@ -59,7 +59,7 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  *
  * Does nothing if the queue is stopped already, or was created after @at.
  *
- * Context: takes kfd_process.queue_lock; no other lock is held.
+ * Context: takes kfd_process.queue_lock. The caller holds no lock.
  */
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why)
@@ -73,9 +73,8 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	mutex_lock(&p->queue_lock);
 	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		/*
-		 * If the interrupt is older than the queue, the interrupt concerns a destroyed
-		 * queue that had the same doorbell. Timestamps have 48 bits, so the shift moves bit
-		 * 47 of their difference to the sign bit.
+		 * An interrupt from before q->born is for an earlier queue with this doorbell. The
+		 * shift makes bit 47 of the 48-bit difference the sign.
 		 */
 		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
 		    q->faulted || (s64)((at - q->born) << 16) < 0)

@@ -90,9 +90,8 @@ static void kfd_sdma_trap(struct vgpu_device *vdev,
 }
 
 /*
- * Called in hard interrupt context when a queue has read memory with an uncorrectable error.
- * poison_work stops all queues that the process has on this GPU. Unlike amdkfd, this driver does
- * not reset the GPU, because this hardware needs no reset.
+ * Called in hard interrupt context when a queue has read memory with an uncorrectable error. Unlike
+ * amdkfd, do not reset the GPU: this hardware needs no reset.
  */
 static void kfd_poison(struct vgpu_device *vdev,
 		       const struct vgpu_iv_entry *iv, void *arg)
@@ -117,6 +116,7 @@ static void kfd_poison(struct vgpu_device *vdev,
 	kfd_unref_process(p);
 }
 
+/* For each process with KFD_PDD_POISONED, stop all queues of the process on this GPU. */
 static void kfd_poison_work(struct work_struct *work)
 {
 	struct kfd_interrupts *irq = container_of(work, struct kfd_interrupts,

@@ -4,8 +4,8 @@
  *
  * DOC: life of a process
  *
- * A kfd_process belongs to an mm. The first open of /dev/kfd creates the kfd_process. The close of
- * the file does not end the kfd_process.
+ * The first open of /dev/kfd creates the kfd_process of an mm. A close does not end the
+ * kfd_process.
  *
  *	open ──► notifier registered ──► hashed
  *	                                    │ mm ends, or a GPU is removed
@@ -114,9 +114,8 @@ static void kfd_process_release_work(struct work_struct *work)
 }
 
 /*
- * Remove the process from the hash, take its queues off the GPUs, and end its debug sessions and
- * event waits. Holders of a reference may still use the structure. Further calls for @p do
- * nothing.
+ * Unhash the process, take its queues off the GPUs, and end its debug sessions and event waits.
+ * Further calls for @p do nothing.
  */
 static void kfd_process_detach(struct kfd_process *p)
 {
@@ -210,13 +209,13 @@ err_free:
 }
 
 /*
- * Register a new MMU notifier for @p. Do not use mmu_notifier_get(), which could return the
- * notifier of an older kfd_process that is being detached. The caller holds a reference on
- * mm_users, and no locks, because the wait for mmap_lock may be long.
+ * Register a new MMU notifier. mmu_notifier_get() could return the notifier of an older
+ * kfd_process that is being detached. The caller holds a reference on mm_users.
  */
 static int kfd_process_register(struct kfd_process *p)
 {
 	struct mm_struct *mm = p->mm;
+	/* The wait for mmap_lock may be long, so the caller holds no locks. */
 	int ret = mmap_write_lock_killable(mm);
 
 	if (ret)
@@ -262,8 +261,8 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
  *
  * * -EINVAL: @thread's group leader does not use @mm
  * * -ESRCH: @thread's group has ended
- * * -ENOSPC: no PASID is free
- * * -EINTR: a fatal signal arrived
+ * * -ENOSPC: no free PASID
+ * * -EINTR: fatal signal
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {

@@ -41,9 +41,8 @@ static void kfd_reset_process(struct kfd_process_device *pdd,
 }
 
 /*
- * vgpu_reset_client.engine_recovered: @engine was reset. Stop and report the queues of @engine
- * that hw/ did not load again, and all queues of @engine that belong to processes whose page
- * tables were lost. Takes kfd_process.queue_lock; does not allocate.
+ * vgpu_reset_client.engine_recovered: stop and report the queues of @engine that cannot continue
+ * after the reset. Takes kfd_process.queue_lock; does not allocate.
  */
 static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 				       unsigned int engine)

@@ -31,9 +31,8 @@ static void kfd_process_resume(struct kfd_process *p)
 	if (p->suspended) {
 		p->suspended = false;
 		/*
-		 * Undo the evictions of kfd_process_suspend(). If BOs of the process were evicted,
-		 * too, the queues have another eviction. In this case the queues return to the
-		 * hardware only after restore_work has restored the BOs.
+		 * Undo the evictions of kfd_process_suspend(). If BOs were evicted, too, the queues
+		 * stay off the hardware until restore_work has restored the BOs.
 		 */
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_restore_queues(p->pdds[i]);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements CRIU_OP, with which CRIU's amdgpu plugin saves and restores a process's state.
+ * Implements CRIU_OP, with which CRIU's amdgpu plugin saves and restores a process.
  *
  *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT ─► UNPAUSE ─► queues run
  *	                    └── or the caller of PROCESS_INFO exits ──► queues run
  *	RESTORE (in a new process) ─► restored: queues off ─► RESUME ─► queues run
- *
- * Between RESTORE and RESUME, userptr BOs have no pages, and no SVM ranges exist.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>
@@ -183,8 +181,8 @@ static int criu_op_unpause(struct kfd_process *p)
 }
 
 /*
- * Create the SVM ranges from the attributes that RESTORE has stored. Then check that each queue has
- * its context save area. After an error, user space may call RESUME again.
+ * Create the SVM ranges from the attributes that RESTORE has stored. After an error, user space may
+ * call RESUME again.
  */
 static int criu_resume_ranges(struct kfd_process *p)
 {
@@ -195,6 +193,7 @@ static int criu_resume_ranges(struct kfd_process *p)
 	ret = svm_criu_resume(p);
 	if (ret)
 		return ret;
+	/* The context save area of a queue may consist of these SVM ranges. */
 	for (i = 0; i < p->n_pdds; i++)
 		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 			if (!kfd_cp_has_save_area(q))
@@ -217,6 +216,7 @@ static int criu_do_resume(struct kfd_process *p)
 	if (ret)
 		return ret;
 	svm_criu_forget(p);
+	/* Userptr BOs have no pages since RESTORE. restore_work looks the pages up. */
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	criu_let_run(p);
 	kfd_evict_resume(info);
@@ -259,19 +259,22 @@ static int criu_resume(const struct kfd_ioctl_criu_args *args)
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return:
- * * 0
+ * Return: 0, -EMFILE, -EFAULT, -ENOMEM or:
+ *
  * * -EACCES: neither CAP_CHECKPOINT_RESTORE nor CAP_SYS_ADMIN
- * * -EINVAL: bad arguments or private data; wrong state; RESTORE of a process with objects
- * * -EBUSY: the process is debugged; a doorbell, hardware queue or global wave sync is taken
+ * * -EINVAL: bad arguments, private data or state
+ * * -EINVAL: RESTORE of a process with objects
+ * * -EBUSY: the process is debugged
+ * * -EBUSY: doorbell, hardware queue or global wave sync is taken
  * * -EOPNOTSUPP: memory that cannot be saved (logged)
  * * -EIO, -ETIME: queues did not stop
  * * -ESRCH: no such process, or its address space has ended
  * * -ENODEV: no such GPU
- * * -ENOSPC: queue id or event id is taken; no VMID is free
- * * -EPERM: the kernel has no device-private memory for SVM ranges; a GPU cannot repair faults; too
- *   many compute queues
- * * -EMFILE, -EFAULT, -ENOMEM
+ * * -ENOSPC: queue id or event id is taken
+ * * -ENOSPC: no VMID is free
+ * * -EPERM: no device-private memory for SVM ranges
+ * * -EPERM: a GPU cannot repair faults
+ * * -EPERM: too many compute queues
  */
 int kfd_ioctl_criu(struct kfd_process *p, void *data)
 {

@@ -163,19 +163,21 @@ struct kfd_criu_queue {
 
 /**
  * struct kfd_criu_image - pointers into the kernel's copy of the private data
- * @head: start of the private data; the five arrays follow without gaps, in the order below
- * @devices: @head->n_devices elements
- * @bos: @head->n_bos elements
- * @queues: @head->n_queues elements
- * @events: @head->n_events elements
- * @ranges: @head->n_ranges elements
+ *
+ * The head and the five arrays follow each other without gaps, in this order.
  */
 struct kfd_criu_image {
+	/** @head: start of the private data */
 	struct kfd_criu_head *head;
+	/** @devices: @head->n_devices elements */
 	struct kfd_criu_device *devices;
+	/** @bos: @head->n_bos elements */
 	struct kfd_criu_bo *bos;
+	/** @queues: @head->n_queues elements */
 	struct kfd_criu_queue *queues;
+	/** @events: @head->n_events elements */
 	struct kfd_saved_event *events;
+	/** @ranges: @head->n_ranges elements */
 	struct svm_saved_range *ranges;
 };
 

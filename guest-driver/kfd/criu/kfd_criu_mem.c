@@ -22,8 +22,8 @@
 #include "kfd_criu_priv.h"
 
 /*
- * Return true if another struct kgd_mem uses the same BO, or if the BO is imported. Such a BO
- * cannot be saved: a checkpoint does not record which other process shares the BO.
+ * Return true if the BO is imported, or if another struct kgd_mem uses the BO. A checkpoint cannot
+ * record which other process shares a BO.
  */
 static bool bo_is_shared(struct kgd_mem *mem)
 {

@@ -27,31 +27,30 @@ u64 kfd_criu_objects(const struct kfd_criu_head *h);
 struct kfd_criu_image kfd_criu_image_of(void *data);
 void kfd_criu_free(struct kfd_criu_buffers *b);
 /*
- * Fill @h with the number of objects to save. Returns:
+ * Fill @h with the number of objects to save. Returns 0 or:
  *
- * - 0
- * - -EBUSY (logged) if the process is debugged
- * - -EOPNOTSUPP (logged) if the process has memory that cannot be saved
- * - -ENOMEM if the private data exceeds KFD_CRIU_MAX_BYTES
- * - -ESRCH if the process's address space has ended
+ * - -EBUSY: the process is debugged (logged)
+ * - -EOPNOTSUPP: memory that cannot be saved (logged)
+ * - -ENOMEM: more than KFD_CRIU_MAX_BYTES
+ * - -ESRCH: the address space has ended
  */
 int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h);
 /*
- * Evict the process's queues on each GPU, and set kfd_process.criu_state to @state.
- * kfd_criu_unpause() undoes these changes. Returns 0, or -ETIME if a queue did not stop in time;
- * even then the changes are made.
+ * Evict the process's queues on each GPU, and set kfd_process.criu_state to @state. Returns 0, or
+ * -ETIME if a queue did not stop in time.
  */
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why);
+/* Undo kfd_criu_stop(), also after -ETIME. */
 void kfd_criu_unpause(struct kfd_process *p);
 
-/*
- * kfd_criu_checkpoint.c, kfd_criu_restore.c. The caller of kfd_criu_restore() does not hold
- * kfd_process.mutex. If kfd_criu_restore() fails, address spaces and doorbells that it created
- * stay. Then each later RESTORE in the same process fails.
- */
+/* kfd_criu_checkpoint.c, kfd_criu_restore.c */
 int kfd_criu_checkpoint(struct kfd_process *p,
 			const struct kfd_ioctl_criu_args *args);
+/*
+ * Called without kfd_process.mutex. After an error, new address spaces and doorbells stay. Then
+ * each later RESTORE in the process fails.
+ */
 int kfd_criu_restore(struct kfd_process *p,
 		     const struct kfd_ioctl_criu_args *args);
 
@@ -63,22 +62,19 @@ int kfd_criu_restore(struct kfd_process *p,
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*
- * Describe each BO of the process in @buckets, @bos and @files (struct kfd_criu_buffers). Reserve a
- * descriptor for each file. Returns 0, -EMFILE or -ENOMEM. Even after an error, the caller must
- * call kfd_criu_commit_files().
+ * Describe each BO in @buckets, @bos and @files, and reserve a descriptor for each file. Returns 0,
+ * -EMFILE or -ENOMEM.
  */
 int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,
 		      struct kfd_criu_bo *bos, struct file **files);
 /*
- * Create the BOs of a checkpoint, and fill @files as kfd_criu_save_bos() does. Even after an error,
- * the caller must call kfd_criu_commit_files().
- *
- * Returns 0, an error of kgd_mem_create(), kfd_memory_map() or kgd_mem_export(), or:
+ * Create the BOs of a checkpoint, and fill @files as kfd_criu_save_bos() does. Returns 0, an error
+ * of kgd_mem_create(), kfd_memory_map() or kgd_mem_export(), or:
  *
  * - -ENODEV: no such GPU
  * - -EINVAL: bad description of a BO
- * - -ENOMEM: no memory, or the handle of a BO in the checkpoint is in use in this process
+ * - -ENOMEM: also if the handle of a BO is in use
  * - -EMFILE: too many open files
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
@@ -87,8 +83,8 @@ int kfd_criu_restore_bos(struct kfd_process *p,
 			 const struct kfd_criu_bo *bos, u32 n,
 			 struct file **files);
 /*
- * Install the files at their reserved descriptors. If @err is an error, release the files and the
- * descriptors instead. The caller need not hold a lock.
+ * Install the files at their reserved descriptors or, if @err, release both. Must follow
+ * kfd_criu_save_bos() or kfd_criu_restore_bos(), even after an error. No lock is needed.
  */
 void kfd_criu_commit_files(struct file **files,
 			   const struct kfd_criu_bo_bucket *buckets, u32 n,
@@ -102,14 +98,11 @@ void kfd_criu_commit_files(struct file **files,
  */
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
- * Create a queue of a checkpoint. If global wave sync cannot be set, the new queue stays. So after
- * an error, the caller destroys all queues of the process. Returns 0, an error of
- * kfd_queue_create(), or:
+ * Create a queue of a checkpoint. Returns 0, an error of kfd_queue_create(), or:
  *
  * - -EINVAL: bad description of the queue, or the device has no VM
- * - -ETIME: global wave sync could not be set
- * - -ENOSPC: the queue id is taken
- * - -EBUSY: the doorbell, the hardware queue or global wave sync is taken
+ * - -ETIME: global wave sync could not be set; the queue stays
+ * - -EBUSY: global wave sync is taken; the queue stays
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);

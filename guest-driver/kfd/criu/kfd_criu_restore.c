@@ -254,9 +254,8 @@ static int criu_copy_in(struct kfd_criu_buffers *b,
 		return PTR_ERR(buf);
 	b->data = buf;
 	/*
-	 * criu_head_ok() checks that the private data has an element for each of the
-	 * args->num_devices devices and args->num_bos BOs. The private data has at most
-	 * KFD_CRIU_MAX_BYTES, so this check limits the size of the arrays below.
+	 * criu_head_ok() limits the arrays below: the private data, at most KFD_CRIU_MAX_BYTES, has
+	 * an element for each device and BO.
 	 */
 	if (!criu_head_ok(b->data, args))
 		return -EINVAL;
@@ -287,9 +286,8 @@ int kfd_criu_restore(struct kfd_process *p,
 	    args->priv_data_size < sizeof(struct kfd_criu_head))
 		return -EINVAL;
 	/*
-	 * A tracer of @p may also call this ioctl, with a file that @p opened. Reject the tracer:
-	 * the descriptors and addresses in @args would refer to files and memory of the tracer, not
-	 * of @p.
+	 * A tracer of @p may call this ioctl with a file of @p. Reject the tracer: the descriptors
+	 * and addresses in @args do not belong to @p.
 	 */
 	if (p->mm != current->mm)
 		return -EINVAL;

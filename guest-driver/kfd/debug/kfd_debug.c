@@ -37,8 +37,8 @@ static void kfd_dbg_put(struct kfd_dbg_session *s)
 }
 
 /*
- * Work function of kfd_dbg_session.notify: write a byte to the debugger's file. If the file is
- * full, no byte is needed, because the debugger has not read the earlier bytes yet.
+ * Write a byte to the debugger's file (kfd_dbg_session.notify). If the file is full, unread bytes
+ * remain, so no further byte is needed.
  */
 static void kfd_dbg_write(struct work_struct *work)
 {
@@ -137,8 +137,8 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
  *
  * Context: takes kfd_dbg_lock. Does not sleep.
  *
- * Return: true if a debugger has subscribed to memory faults. Then the caller must not report
- * the fault: the process gets the fault at SEND_RUNTIME_EVENT or at the end of the session.
+ * Return: true if a debugger has subscribed to memory faults. The caller then must not report the
+ * fault to the process.
  */
 bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 			 bool not_present, bool write)
@@ -160,6 +160,7 @@ bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 		pdd->dbg->exceptions |= mask;
 		wanted = s->mask & mask;
 		if (wanted) {
+			/* Report to the process at SEND_RUNTIME_EVENT or when the session ends. */
 			pdd->dbg->fault_held = true;
 			kfd_dbg_notify(s);
 		}
@@ -228,13 +229,14 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 }
 
 /*
- * Clear the exceptions of a process on a GPU and of its queues there. If a memory fault was
- * reported only to the debugger, report it to the process now. The caller holds kfd_dbg_lock.
+ * Clear the exceptions of a process on a GPU and of its queues on this GPU. The caller holds
+ * kfd_dbg_lock.
  */
 static void kfd_dbg_forget_device(struct kfd_process_device *pdd)
 {
 	struct kfd_queue *q;
 
+	/* A memory fault was reported only to the debugger: report it to the process. */
 	if (pdd->dbg->fault_held)
 		kfd_events_memory(pdd, &pdd->dbg->fault);
 	*pdd->dbg = (struct kfd_dbg_device) { };

@@ -93,16 +93,16 @@ struct kfd_dbg_device {
 /* kfd_debug.c */
 
 /*
- * Protects all sessions and kfd_queue.exceptions. Taken inside kfd_process.queue_lock, and never in
- * interrupt handlers. The only lock of the driver that the holder may take is the lock of
- * kfd_events.all.
+ * Protects all sessions and kfd_queue.exceptions. Taken inside kfd_process.queue_lock, never in
+ * interrupt handlers. The holder may take no driver lock except that of kfd_events.all.
  */
 extern spinlock_t kfd_dbg_lock;
 
+/* kfd_dbg_begin() and kfd_dbg_end() take kfd_process.queue_lock of @target. */
+
 /*
- * Begin a session of @debugger, subscribed to the exceptions @mask, on @target. After success,
- * *@info describes the target's runtime, and the session owns the caller's reference to @file.
- * Takes queue_lock of @target. Returns 0, -ENOMEM or:
+ * Begin a session of @debugger on @target. After success, the session owns the reference to @file.
+ * Returns 0, -ENOMEM or:
  *
  * - -EALREADY: @target has a session
  * - -ESRCH: @target is detached
@@ -111,9 +111,8 @@ extern spinlock_t kfd_dbg_lock;
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
 /*
- * End the session of @target, if there is one. If @debugger is not NULL, end the session only if
- * @debugger owns the session. Takes queue_lock of @target, but not kfd_process.mutex, because MMU
- * notifiers call kfd_dbg_end().
+ * End the session of @target or, if @debugger is not NULL, only a session that @debugger owns.
+ * Takes no kfd_process.mutex, because MMU notifiers call kfd_dbg_end().
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */
@@ -127,15 +126,19 @@ void kfd_dbg_notify(struct kfd_dbg_session *s);
  */
 void kfd_dbg_resume_all(struct kfd_process *p);
 /*
- * Implement SUSPEND_QUEUES and RESUME_QUEUES. The caller holds no locks.
- *
- * @ids: address in user space of @n queue ids. If @ids is 0, kfd_dbg_resume() resumes all queues
- * @clear: exceptions to clear in the queues
- *
- * Returns the number of suspended or resumed queues; -EINVAL if there is no session, or @ids or @n
- * is bad; -EFAULT, -ENOMEM.
+ * SUSPEND_QUEUES and RESUME_QUEUES. The caller holds no locks. @ids is the address in user space of
+ * @n queue ids.
+ */
+
+/*
+ * Suspend queues, and clear their exceptions @clear. Returns the number of suspended queues;
+ * -EINVAL: no session, or bad @ids or @n; -EFAULT, -ENOMEM.
  */
 int kfd_dbg_suspend(struct kfd_process *target, u64 ids, u32 n, u64 clear);
+/*
+ * Resume queues or, if @ids is 0, all queues. Returns the number of resumed queues, or an error as
+ * kfd_dbg_suspend().
+ */
 int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);
 /* Implement GET_QUEUE_SNAPSHOT. The caller holds no locks. Returns 0, -EINVAL, -EFAULT, -ENOMEM. */
 int kfd_dbg_queue_snapshot(struct kfd_process *target,
@@ -150,12 +153,11 @@ int kfd_dbg_set_mask(struct kfd_process *target, u64 mask);
 int kfd_dbg_device_snapshot(struct kfd_process *target,
 			    struct kfd_ioctl_dbg_trap_device_snapshot_args *args);
 
-/* kfd_debug_runtime.c */
+/* kfd_debug_runtime.c; callers hold no locks. */
 
 /*
- * Read or, if @write, write memory of @p at @va. If @fault is false, fail instead of handling a
- * page fault. Returns 0, or -EFAULT if not all @bytes were accessed. The caller may be any thread,
- * and holds no locks.
+ * Read or, if @write, write memory of @p. If @fault is false, fail at a page fault. Returns 0, or
+ * -EFAULT if not all @bytes were accessed.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);

@@ -59,9 +59,8 @@ static struct kfd_process_device *kfd_dbg_find_device(struct kfd_process *p,
 }
 
 /*
- * Find the first source (queue, GPU or process) that has raised an exception to which the debugger
- * has subscribed. Return the address of the source's exceptions, and set the source's ids in @args;
- * return NULL if there is no such source.
+ * Find the first source (queue, GPU or process) of a subscribed exception. Set the source's ids in
+ * @args. Return the address of the source's exceptions, or NULL.
  */
 static u64 *kfd_dbg_find(struct kfd_process *p,
 			 struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
@@ -118,14 +117,8 @@ int kfd_dbg_query_event(struct kfd_process *target,
 }
 
 /*
- * Return the address of the mask of pending exceptions that can include exception @code. Called
- * between kfd_dbg_freeze() and kfd_dbg_thaw(). The mask belongs to:
- *
- * - a queue with the id @source, if @code is an exception of queues
- * - the GPU with the id @source, if @code is an exception of GPUs
- * - the process @p, if @code is an exception of processes; @source is ignored
- *
- * Return NULL if there is no such queue or GPU, or if @code is unknown.
+ * Return the address of the pending exceptions to which @code belongs, or NULL. @code determines
+ * whether @source is a queue id, a GPU id, or ignored.
  */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {
@@ -133,6 +126,7 @@ static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 	struct kfd_queue *q;
 	u32 i;
 
+	/* The caller keeps queues and exceptions unchanged (kfd_dbg_freeze()). */
 	if (KFD_DBG_EC_TYPE_IS_QUEUE(code)) {
 		for (i = 0; i < p->n_pdds; i++)
 			list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)

@@ -93,13 +93,13 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
 
 /**
  * struct kfd_dbg_ids - queue ids of SUSPEND_QUEUES and RESUME_QUEUES
- * @id: queue ids from user space; copied back with the flags KFD_DBG_INVALID and KFD_DBG_ERROR
- * @n: length of @id
- * @mine: bit i is set if the queue with the id in @id[i] is on the GPU that is being handled
  */
 struct kfd_dbg_ids {
+	/** @id: queue ids; copied back with the flags KFD_DBG_INVALID and KFD_DBG_ERROR */
 	u32 *id;
+	/** @n: length of @id */
 	u32 n;
+	/** @mine: bit i is set if queue @id[i] is on the GPU that is being handled */
 	DECLARE_BITMAP(mine, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 };
 
@@ -126,8 +126,8 @@ static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
 }
 
 /*
- * Copy the ids to user space, and free them. As in amdkfd, a fault of this copy does not change the
- * result of the ioctl, because the queues are suspended or resumed already.
+ * Copy the ids to user space, and free them. As in amdkfd, ignore a fault of this copy: the queues
+ * are suspended or resumed already.
  */
 static void kfd_dbg_put_ids(struct kfd_dbg_ids *ids, u64 user)
 {
@@ -163,9 +163,8 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * Set kfd_queue.suspended to @suspend for the queues of @pdd that are in @ids. Skip queues that
- * must not become suspended (kfd_dbg_may_suspend()). Return the number of queues that were not
- * skipped. The caller holds queue_lock.
+ * Set kfd_queue.suspended to @suspend for the queues of @pdd in @ids that may change. Return the
+ * number of these queues. The caller holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -205,12 +204,8 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @pdd that are in @ids, then clear the exceptions @clear of these
- * queues. Return the number of queues that are now suspended or resumed. The caller holds
- * queue_lock.
- *
- * If kfd_dbg_mark() returns 0, do nothing and return 0. If kfd_queues_sync() fails, set
- * KFD_DBG_ERROR in the ids, clear no exceptions and return 0, but leave kfd_queue.suspended.
+ * Suspend or resume the queues of @pdd in @ids, and clear their exceptions @clear. Return the
+ * number of queues, 0 after an error. queue_lock is held.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)
@@ -225,6 +220,7 @@ static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			kfd_dbg_clear(pdd, ids, clear);
 		return n;
 	}
+	/* kfd_queues_sync() failed: set KFD_DBG_ERROR, but leave kfd_queue.suspended as it is. */
 	for_each_set_bit(i, ids->mine, ids->n)
 		ids->id[i] |= KFD_DBG_ERROR;
 	return 0;
@@ -243,11 +239,11 @@ static int kfd_dbg_apply_all(struct kfd_process *p, struct kfd_dbg_ids *ids,
 
 /**
  * struct kfd_dbg_saved - values to write to the header of a context save area
- * @va: address of the context save area in the process
- * @saved: the values: offsets and sizes of the control stack and of the wave state in the area
  */
 struct kfd_dbg_saved {
+	/** @va: address of the context save area in the process */
 	u64 va;
+	/** @saved: offsets and sizes of the control stack and of the wave state in the area */
 	struct vgpu_cp_saved saved;
 };
 
@@ -398,9 +394,8 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 }
 
 /*
- * Describe the process's queues in @entry, but at most @max queues. Clear the exceptions in @clear
- * of the described queues. Return the number of all queues of the process, which may exceed @max.
- * The caller holds queue_lock.
+ * Describe up to @max queues in @entry, and clear their exceptions @clear. Return the number of all
+ * queues, which may exceed @max. queue_lock is held.
  */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,

@@ -57,8 +57,8 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
  * @p: process
  * @queue_id: compute queue
  * @mask: exceptions to add to the runtime's exception word, KFD_EC_MASK()
- * @fault: handle page faults. False in work items that serve several processes, because a page
- *         fault may wait for a file system in user space
+ * @fault: handle page faults, which may wait for a file system in user space; false in work items
+ *         that serve several processes
  *
  * As in amdkfd, signals no event if the exception word cannot be accessed.
  *

@@ -31,9 +31,8 @@ bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 }
 
 /*
- * Return the file of @fd, with a reference taken. Return NULL unless the file is a pipe, FIFO or
- * socket that is open for writing: if such a file is full, a write with IOCB_NOWAIT fails instead
- * of waiting.
+ * Return the file of @fd, with a reference taken. Return NULL unless the file is a writable pipe,
+ * FIFO or socket.
  */
 static struct file *kfd_dbg_get_file(u32 fd)
 {
@@ -43,6 +42,7 @@ static struct file *kfd_dbg_get_file(u32 fd)
 	if (!file)
 		return NULL;
 	mode = file_inode(file)->i_mode;
+	/* If a pipe, FIFO or socket is full, a write with IOCB_NOWAIT fails instead of waiting. */
 	if ((S_ISFIFO(mode) || S_ISSOCK(mode)) && file->f_mode & FMODE_WRITE)
 		return file;
 	fput(file);
@@ -75,8 +75,8 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 }
 
 /*
- * Handle a debugger's request to override the settings of wave launches. The device supports no
- * override, so set the mask of supported overrides to 0, and fail if the request names an override.
+ * SET_WAVE_LAUNCH_OVERRIDE: the device supports no override, so report an empty mask of supported
+ * overrides, and refuse any request.
  */
 static int
 kfd_dbg_op_override(struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args)
@@ -131,8 +131,8 @@ static bool kfd_dbg_needs_runtime(u32 op)
 }
 
 /*
- * Return 0 if @op is allowed, -EINVAL if @op needs a session and @target has none, or -EPERM if @op
- * needs an enabled runtime and the runtime of @target is not enabled.
+ * Return 0 if @op is allowed. Otherwise return -EINVAL (@target has no session) or -EPERM (the
+ * runtime of @target is not enabled).
  */
 static int kfd_dbg_check(struct kfd_process *target, u32 op)
 {
@@ -210,9 +210,9 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
  * Context: no locks are held.
  *
  * Return:
- * * 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES
+ * * 0, or the number of queues (SUSPEND_QUEUES, RESUME_QUEUES)
  * * -EINVAL: no session, or unknown operation
- * * -EPERM: the operation needs an enabled runtime in @target
+ * * -EPERM: the runtime of @target is not enabled
  * * an error of the operation
  */
 int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,

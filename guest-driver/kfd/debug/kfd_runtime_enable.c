@@ -152,13 +152,13 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
  *
  * Context: no locks are held. Waits for the debugger's reply.
  *
- * Return:
- * * 0
+ * Return: 0 or:
+ *
  * * -EINVAL: unknown mode (amdkfd ignores unknown modes)
- * * -EBUSY: the call enables the runtime, but the runtime is enabled already
- * * -EEXIST: the runtime cannot be enabled, because the process has queues
+ * * -EBUSY: the runtime is enabled already
+ * * -EEXIST: the runtime cannot be enabled while the process has queues
  * * -EINTR: signal before the debugger's reply; a repeated call waits for the same reply
- * * -ENODEV: the process was detached from KFD during the wait
+ * * -ENODEV: the process was detached during the wait
  */
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements WAIT_EVENTS, and wakes waiting calls when events are signalled or destroyed.
- *
- * One signal of an auto-reset event satisfies all calls that wait for the event. If no call waits,
- * the event stays signalled until the next call that names the event.
+ * Implements WAIT_EVENTS. One signal of an auto-reset event satisfies all calls that wait. If no
+ * call waits, the event stays signalled until the next call.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -56,9 +54,8 @@ struct kfd_wait_entry {
 	/** @pending: number of the call's entries that name the event and are not satisfied yet */
 	u32 pending;
 	/**
-	 * @link: link in kfd_event.waits, while @event is not NULL. If several entries of a call
-	 * name the event, only the first is in the list. So the list's length (kfd_event.n_waits)
-	 * is the number of calls that wait for the event
+	 * @link: link in kfd_event.waits, while @event is not NULL. The list has one entry of each
+	 * call, so kfd_event.n_waits counts calls
 	 */
 	struct list_head link;
 	/**
@@ -102,9 +99,8 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * An event has just satisfied all entries of a call that name the event. Add the number of these
- * entries, @names, to kfd_wait.n_set. If this ends the wait, wake the waiting thread. @first is the
- * first of these entries. The lock of kfd_events.all is held.
+ * Count @names entries for one event as satisfied. @first is the call's first entry for this event.
+ * The lock of kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -150,9 +146,8 @@ void kfd_event_abandon(struct kfd_event *ev)
 }
 
 /*
- * Return the first entry for event @id in the array of one call of WAIT_EVENTS. @e is an entry for
- * @id in this array. If @e is the first, record @e in kfd_wait.named, unless the array has only one
- * entry. Returns ERR_PTR(-ENOMEM) if memory is short.
+ * Return the call's first entry for event @id. If @e is the first, record @e in kfd_wait.named.
+ * Returns ERR_PTR(-ENOMEM) if memory is short.
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
@@ -190,6 +185,7 @@ static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 	}
 	e->first = first;
 	e->seen = first->sets;
+	/* @age is the newest age that user space knows, or 0 if user space uses no ages. */
 	e->wants_age = age && ev->type == KFD_IOC_EVENT_SIGNAL;
 	e->set = ev->signaled || (e->wants_age && age != ev->age);
 	if (e->set)
@@ -229,8 +225,8 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 }
 
 /*
- * Return true if the event satisfies the entry: the event was already signalled when the entry was
- * added (kfd_wait_entry.set), or a signal came later. The caller holds the lock of kfd_events.all.
+ * Return true if the event has satisfied @e, at once or by a later signal. The lock of
+ * kfd_events.all is held.
  */
 static bool wait_entry_set(const struct kfd_wait_entry *e)
 {
@@ -296,9 +292,8 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 }
 
 /*
- * Remove the call's entries. If @again is true, the call will be restarted, and the restarted call
- * needs the signals that this call has consumed. So if an auto-reset event has satisfied an entry,
- * signal this event once more.
+ * Remove the call's entries. If @again is true, the call will be restarted, so signal again each
+ * auto-reset event that this call has consumed.
  */
 static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 {
@@ -370,14 +365,13 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * If an event was destroyed, a call that waits for all events returns -EIO. A call that
-	 * waits for any event returns -EIO only if no event was signalled before the first
-	 * destroyed event in the array. Otherwise the loop below copies the data of signalled
-	 * events, then ends with -EINVAL at the destroyed event. amdkfd does the same.
+	 * If an event was destroyed, fail as in amdkfd, unless the call waits for any event and an
+	 * earlier event in the array was signalled.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
 	ret = 0;
+	/* As in amdkfd, the loop ends with -EINVAL at a destroyed event. */
 	for (i = 0; !ret && i < w->n; i++)
 		ret = wait_report(p, &w->entry[i], &user[i]);
 	if (!ret)
@@ -395,11 +389,11 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  * Return:
  * * 0: wait_result is COMPLETE or TIMEOUT
  * * -EINVAL: an event does not exist when the call begins
- * * -EIO: an event was destroyed during the call (in one case -EINVAL: see wait_do())
+ * * -EIO: an event was destroyed during the call (sometimes -EINVAL: see wait_do())
  * * -EIO: the process is detached
  * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
- * * -EFAULT: the array cannot be read or written
- * * -ERESTARTSYS: a Linux signal interrupted the wait
+ * * -EFAULT: the array cannot be accessed
+ * * -ERESTARTSYS: a Linux signal
  */
 int kfd_ioctl_wait_events(struct kfd_process *p, void *data)
 {

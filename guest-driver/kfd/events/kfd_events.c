@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events of a process.
- *
- * The signal page has a 64-bit slot for each event of type SIGNAL or DEBUG_EVENT. To signal an
- * event, the GPU writes a value other than KFD_EVENT_UNSIGNALED to the event's slot, and raises an
- * interrupt with the event's id.
+ * Events of a process. To signal a SIGNAL or DEBUG_EVENT event, the GPU writes the event's 64-bit
+ * slot in the signal page and raises an interrupt.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -37,9 +34,8 @@ static bool slot_signaled(const u64 *slots, u32 id)
 }
 
 /*
- * If the GPU has written slot @id, and an event has this id, set the slot to KFD_EVENT_UNSIGNALED,
- * signal the event, and return true. Otherwise return false. The caller holds the lock of
- * kfd_events.all.
+ * If the GPU has written slot @id, and event @id exists, reset the slot, signal the event, and
+ * return true. The lock of kfd_events.all is held.
  */
 static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 {
@@ -116,7 +112,7 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 
 	/*
 	 * Do not spin on the lock. The interrupt may have hit this CPU while it held the lock, and
-	 * another CPU may hold the lock for long, while it wakes all calls that wait for an
+	 * another CPU may hold it long to signal an
 	 * event.
 	 */
 	if (!xa_trylock(&events->all))
@@ -178,8 +174,8 @@ void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 }
 
 /*
- * If @ev has the type of @news, copy the data of @news to @ev and signal @ev. @news is a report,
- * not an event of the process. The caller holds the lock of kfd_events.all.
+ * Signal @ev with the data of the report @news, if @ev and @news have the same type. The lock of
+ * kfd_events.all is held.
  */
 static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 {
@@ -347,12 +343,12 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
  * @p: process
  * @handle: handle of GTT memory that @p has allocated
  *
- * Refuses imported memory, because another process may use the same BO as a signal page.
+ * Refuses imported memory, which another process may use as a signal page.
  *
  * Context: kfd_process.mutex is held. Takes the BO's reservation.
  *
- * Return:
- * * 0, -ENOMEM or -ERESTARTSYS
+ * Return: 0, -ENOMEM, -ERESTARTSYS or:
+ *
  * * -EINVAL: @p has a signal page already
  * * -EINVAL: @p has no memory with this handle
  * * -EINVAL: the memory is userptr, imported, too small, or not in GTT

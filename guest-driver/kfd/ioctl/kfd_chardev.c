@@ -58,25 +58,18 @@ static int kfd_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/*
- * Called when a process closes its descriptor of the file or exits. A process that makes a
- * checkpoint has a copy of the descriptor of another process, and pauses that other process. If the
- * process that makes the checkpoint exits, let the paused process run.
- */
+/* Called when a process closes its descriptor of the file, or exits. */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
+	/* If the exiting process has paused another one for a checkpoint, let that one run. */
 	if (current->flags & PF_EXITING)
 		kfd_criu_owner_ends(filp->private_data, owner);
 	return 0;
 }
 
 /*
- * Return the process that opened the file (the opener), with a reference taken. The current thread
- * must belong to the opener or, if @traced is true, be the opener's tracer. Returns ERR_PTR():
- *
- * - -EBADF: the current thread does not meet this condition
- * - -EBADF: the current thread is the tracer, and the opener was detached
- * - -ENODEV: the current thread belongs to the opener, and the opener was detached
+ * Return the process that opened the file, with a reference taken. The current thread must belong
+ * to this process or, if @traced, be its tracer (otherwise -EBADF).
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -224,8 +217,8 @@ static int kfd_ioctl_do(const struct kfd_ioctl_desc *desc,
 }
 
 /*
- * Number of the PC sampling ioctl of AMD's out-of-tree driver. The thunk calls this ioctl from
- * KFD 1.16 on, and accepts no error other than -EOPNOTSUPP from a GPU without PC sampling.
+ * PC sampling ioctl of AMD's out-of-tree driver. From KFD 1.16 on, the thunk calls it, and accepts
+ * only -EOPNOTSUPP from a GPU without PC sampling.
  */
 #define KFD_NR_PC_SAMPLE	0x85
 

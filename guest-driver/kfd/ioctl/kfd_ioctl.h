@@ -15,10 +15,8 @@ int kfd_chardev_init(void);
 void kfd_chardev_exit(void);
 
 /*
- * Handler of an ioctl. Called without locks. Returns the ioctl's result.
- * @p: process that opened the file; kfd_file_process() has checked that the thread may act on @p
- * @data: kernel copy of the argument, at least as large as the ioctl's structure; bytes that user
- *        space did not pass are zero
+ * Handler of an ioctl, called without locks. @p is from kfd_file_process(). @data has the full
+ * structure; bytes that user space did not pass are zero.
  */
 typedef int (*kfd_ioctl_fn)(struct kfd_process *p, void *data);
 

@@ -21,11 +21,8 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, with a reference taken, or ERR_PTR():
- *
- * - -ESRCH: @mm has no KFD process
- * - -EPERM: @p has no permission to debug the KFD process
- * - an error of kfd_process_open()
+ * Return the KFD process of @mm, with a reference taken, or ERR_PTR(): -ESRCH (none), -EPERM (@p
+ * may not debug it), an error of kfd_process_open().
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -52,8 +49,8 @@ static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 }
 
 /*
- * Do the DBG_TRAP operation that @args selects. The target is the KFD process of @mm. The caller
- * holds a reference on mm_users, so that @mm does not end during the operation.
+ * Do the DBG_TRAP operation in @args on the KFD process of @mm. The caller holds a reference on
+ * mm_users, so that @mm stays.
  */
 static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread,
 			       struct mm_struct *mm,
@@ -78,10 +75,9 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
  *
  * Return:
  * * result of kfd_dbg_trap()
- * * -ESRCH: no process has the pid, or that process has no KFD process
- * * -EPERM: @p is neither the target nor the target's debugger, and the calling thread does not
- *   trace the target
- * * an error of kfd_process_open(), if ENABLE must create the target's KFD process
+ * * -ESRCH: no process has the pid, or the process has no KFD process
+ * * -EPERM: @p is neither target nor debugger, and the calling thread is no tracer of the target
+ * * for ENABLE: an error of kfd_process_open()
  */
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
 {

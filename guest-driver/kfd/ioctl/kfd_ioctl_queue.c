@@ -48,8 +48,8 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	    !kfd_user_va_ok(args->write_pointer_address, sizeof(u32)))
 		return -EFAULT;
 	/*
-	 * ROCr passes the end-of-pipe buffer and the context save area for every queue. Only
-	 * compute queues use these buffers, but check them for every queue, as amdkfd does.
+	 * Only compute queues use the two buffers below. As in amdkfd, check the buffers for every
+	 * queue, because ROCr passes them for every queue.
 	 */
 	if (args->eop_buffer_address &&
 	    !kfd_user_va_ok(args->eop_buffer_address, sizeof(u32)))
@@ -61,8 +61,8 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 }
 
 /*
- * Set the kind and, for SDMA, the mask of engines in @props from the queue type in @args. Returns
- * 0, or -EINVAL if the engine is unknown. The caller has already rejected unknown types.
+ * Set kind and SDMA engines of @props from the queue type. Returns -EINVAL if the engine is
+ * unknown. The caller has rejected unknown types.
  */
 static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
 			  struct kfd_queue_properties *props)

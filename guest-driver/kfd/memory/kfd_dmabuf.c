@@ -20,9 +20,8 @@
 #include "kfd_memory.h"
 
 /*
- * Return a copy of the BO's metadata, NULL if the BO has no metadata, or ERR_PTR(): -EINVAL if the
- * metadata is larger than *@size.
- * @size: bytes of user space's buffer; set to the bytes of the metadata
+ * Return a copy of the BO's metadata, NULL if there is none, or ERR_PTR(). Set *@size, the size of
+ * user space's buffer, to the metadata's size.
  */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 {
@@ -43,8 +42,8 @@ static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 }
 
 /*
- * Returns -EINVAL if the domains of @bo include neither VRAM nor GTT, if @p has no state on the GPU
- * of @bo, or if the metadata buffer is too small.
+ * Returns -EINVAL if @bo has neither domain VRAM nor GTT, if @p has no state on the GPU of @bo, or
+ * if the metadata buffer is too small.
  */
 static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
 			   struct kfd_ioctl_get_dmabuf_info_args *args)
@@ -108,8 +107,7 @@ int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 
 /*
  * Create a kgd_mem with address @va for the BO of @dmabuf. The process has a VM on @pdd, and
- * kfd_process.mutex is held. Returns 0; -EINVAL if the memory is neither in VRAM nor in GTT;
- * -ENOMEM; or an error of the exporter.
+ * kfd_process.mutex is held.
  */
 static int kgd_mem_import(struct kfd_process_device *pdd,
 			  struct dma_buf *dmabuf, u64 va, struct kgd_mem **out)
@@ -129,6 +127,7 @@ static int kgd_mem_import(struct kfd_process_device *pdd,
 	domain = kgd_mem_gem_domain(bo);
 	flags = domain == AMDGPU_GEM_DOMAIN_VRAM ?
 		KFD_IOC_ALLOC_MEM_FLAGS_VRAM : KFD_IOC_ALLOC_MEM_FLAGS_GTT;
+	/* Refuse memory outside of VRAM and GTT. */
 	ret = -EINVAL;
 	if (!domain)
 		goto put;

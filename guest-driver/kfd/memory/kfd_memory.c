@@ -17,7 +17,7 @@
  * @n: length of @pdds, at least one
  * @done: set to the number of leading @pdds that map @mem, also after an error
  *
- * Context: kfd_process.mutex is held; no reservation is held. Takes the locks of svm_claim().
+ * Context: kfd_process.mutex is held, no reservation. Takes the locks of svm_claim().
  *
  * Return: 0, or an error of kgd_mem_map_check(), svm_claim() or kgd_mem_map().
  */

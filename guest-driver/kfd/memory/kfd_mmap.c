@@ -112,11 +112,7 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 	return closed ? vgpu_io_map_wait(node->vdev, vmf) : ret;
 }
 
-/*
- * Insert the page of a doorbell slice. Look the process up at each fault, because the process may
- * have been detached since mmap(). The lookup takes a reference, so that the slice is not unmapped
- * and freed before the fault handler returns.
- */
+/* Insert the page of a doorbell slice. */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {
 	vm_fault_t ret = VM_FAULT_SIGBUS;
@@ -126,6 +122,10 @@ static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 	phys_addr_t addr;
 	u64 offset;
 
+	/*
+	 * Look the process up at each fault, because the process may have been detached since
+	 * mmap(). The reference keeps the slice allocated until the fault handler returns.
+	 */
 	p = kfd_lookup_process_by_mm(vmf->vma->vm_mm);
 	if (!p)
 		return VM_FAULT_SIGBUS;

@@ -267,8 +267,8 @@ void kfd_qpd_fini(struct kfd_process_device *pdd)
 }
 
 /*
- * Returns -ENOMEM if no queue id is free. If @saved is not NULL, returns -EINVAL if the id in
- * @saved is out of range, or -ENOSPC if that id is taken.
+ * Returns -ENOMEM if no queue id is free. With @saved, returns -EINVAL if the saved id is out of
+ * range, or -ENOSPC if the saved id is taken.
  */
 static int kfd_queue_get_id(struct kfd_queue *q,
 			    const struct kfd_queue_saved *saved)
@@ -455,8 +455,9 @@ void kfd_queues_destroy(struct kfd_process *p)
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return: 0; -EFAULT if the new ring is not page-aligned or not a mapped BO; an error of
- * kfd_queue_sync().
+ * Return:
+ * * 0, or an error of kfd_queue_sync()
+ * * -EFAULT: the new ring is not page-aligned or not a mapped BO
  */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled)

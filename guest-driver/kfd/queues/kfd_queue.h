@@ -15,9 +15,8 @@
 #include "hw/sdma/vgpu_sdma_queue.h"
 
 /*
- * Masks of SDMA engines. As on the modelled GPU, the first two engines are for PCIe, all other
- * engines for XGMI. The masks only affect which engine a new queue gets. No mask restricts
- * accesses, because each engine can access all memory.
+ * Masks of SDMA engines, as on the modelled GPU. A mask only selects the engine of a new queue.
+ * Each engine can access all memory.
  */
 #define KFD_NUM_SDMA_PCIE	2
 #define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)

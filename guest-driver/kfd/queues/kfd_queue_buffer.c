@@ -9,17 +9,17 @@
 #include "kfd_queue_priv.h"
 
 /*
- * Return the mapping of the buffer at @va, or NULL. The mapping stays until
- * kfd_queue_put_buffer(). As in amdgpu, the mapping must begin at the page of @va and, if
- * @bytes is at least a page, must have @bytes bytes.
+ * Return the mapping of the buffer at @va, or NULL. The mapping stays until kfd_queue_put_buffer().
  */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes)
 {
 	struct kfd_mem_attachment *att = kgd_mem_find(pdd, va);
 
+	/* As in amdgpu, the mapping must begin at the page of @va. */
 	if (!att || att->va != ALIGN_DOWN(va, PAGE_SIZE))
 		return NULL;
+	/* As in amdgpu, a buffer of at least a page must be the whole mapping. */
 	if (bytes >= PAGE_SIZE && bytes != att->size)
 		return NULL;
 	att->queue_refcount++;

@@ -297,10 +297,10 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return:
- * * 0 or -ETIME
- * * -EBUSY: @want is true, and a queue of the process has GWS on the GPU already
- * * -EINVAL: @want is false, and @q has no GWS
+ * Return: 0, -ETIME or:
+ *
+ * * -EBUSY: a queue of the process already has the GWS that @q wants
+ * * -EINVAL: @q has no GWS to take back
  */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 {

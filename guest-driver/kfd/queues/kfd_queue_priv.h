@@ -61,13 +61,12 @@ void kfd_queue_put_buffers(struct kfd_queue *q);
 
 /* kfd_queue_sdma.c */
 /*
- * Reserve a hardware queue, and a VMID for the address space. The caller holds kfd_process.mutex.
- * Returns:
+ * Reserve a hardware queue and a VMID. The caller holds kfd_process.mutex. Returns 0, an error of
+ * kfd_sdma_map_wptr() or vgpu_vm_get_vmid(), or:
  *
- * - 0, or an error of kfd_sdma_map_wptr() or vgpu_vm_get_vmid()
- * - -ENOMEM if no hardware queue is free
- * - -EBUSY if another queue uses the hardware queue in @props->saved
- * - -EINVAL if @props->saved is not valid
+ * - -ENOMEM: no hardware queue is free
+ * - -EBUSY: the hardware queue in @props->saved is in use
+ * - -EINVAL: @props->saved is not valid
  */
 int kfd_sdma_init(struct kfd_queue *q,
 		  const struct kfd_queue_properties *props);
@@ -78,29 +77,27 @@ int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
 /*
  * Called after a reset of the engine, with kfd_process.queue_lock held. Returns false if the queue
- * hung, or if the queue was loaded and the recovery has not loaded it again.
+ * hung, or was loaded before and is not loaded now.
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
- * Map the write pointer in the kernel until the next eviction of the process. The caller holds
- * kfd_process.mutex. While the process is evicted, always returns 0. While the process is not
- * evicted, returns 0, or -EINVAL if the write pointer is:
+ * Map the write pointer in the kernel until the next eviction. The caller holds kfd_process.mutex.
+ * Returns 0, or -EINVAL if the process is not evicted and the write pointer is in:
  *
- * - in the MMIO page
- * - in an import from another device
- * - in a userptr BO that user space has unmapped
+ * - the MMIO page
+ * - an import from another device
+ * - a userptr BO that user space has unmapped
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /* kfd_queue_compute.c */
 /*
- * Reserve a doorbell, space in run lists and the queue's buffers, and create the MQD. The caller
- * holds kfd_process.mutex. Returns:
+ * Reserve a doorbell, space in run lists and the queue's buffers. The caller holds
+ * kfd_process.mutex. Returns 0, an error of kfd_sched_reserve() or vgpu_vm_schedule(), or:
  *
- * - 0, or an error of kfd_sched_reserve() or vgpu_vm_schedule()
- * - -EBUSY if another queue uses the doorbell in @props->saved
- * - -EINVAL if the end-of-pipe buffer, the context save area or @props->saved is not valid
- * - -ENOMEM if no doorbell or no memory is free
+ * - -EBUSY: the doorbell in @props->saved is in use
+ * - -EINVAL: bad end-of-pipe buffer, context save area or @props->saved
+ * - -ENOMEM: no doorbell or no memory
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
 void kfd_cp_fini(struct kfd_queue *q);
@@ -116,17 +113,18 @@ void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 void kfd_queue_sysfs_add(struct kfd_queue *q);
 void kfd_queue_sysfs_remove(struct kfd_queue *q);
 
-/*
- * kfd_runlist.c: run lists. kfd_sched_mark() adds a queue to all later run lists, or removes the
- * queue from them; the caller holds queue_lock. kfd_sched_submit() submits a new run list, and
- * returns 0 or -ETIME.
- */
+/* kfd_runlist.c: run lists */
 void kfd_sched_init(struct kfd_sched *sched);
 void kfd_sched_fini(struct kfd_sched *sched);
 /* Reserve space for one more queue in run lists. Returns 0, or -EPERM if there is no space. */
 int kfd_sched_reserve(struct kfd_process_device *pdd);
 void kfd_sched_unreserve(struct kfd_process_device *pdd);
+/*
+ * Add a queue to all later run lists or, if @run is false, remove the queue from them. The caller
+ * holds queue_lock.
+ */
 void kfd_sched_mark(struct kfd_queue *q, bool run);
+/* Submit a new run list. Returns 0 or -ETIME. */
 int kfd_sched_submit(struct kfd_node *node);
 
 #endif /* KFD_QUEUE_PRIV_H */

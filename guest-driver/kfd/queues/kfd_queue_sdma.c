@@ -153,8 +153,7 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 }
 
 /*
- * The SDMA queues of a process on a GPU share the VMID of the process's address space. Release the
- * VMID if the queue that is destroyed, or that could not be created, is the last of these queues.
+ * All SDMA queues of a process on a GPU share one VMID. Release the VMID if no such queue is left.
  */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 {

@@ -5,9 +5,6 @@
  *	gpuid	id of the GPU
  *	size	bytes of the ring
  *	type	KFD_IOC_QUEUE_TYPE_*
- *
- * Readers of the files take no lock, because kfd_queue_sysfs_remove() waits for these readers
- * before the queue is freed.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sysfs.h>
@@ -60,6 +57,10 @@ void kfd_queue_sysfs_add(struct kfd_queue *q)
 				       ARRAY_SIZE(kfd_queue_files));
 }
 
+/*
+ * Waits for readers of the queue's files. These readers take no lock, so free the queue only
+ * afterwards.
+ */
 void kfd_queue_sysfs_remove(struct kfd_queue *q)
 {
 	kfd_procfs_remove_queue(&q->kobj);

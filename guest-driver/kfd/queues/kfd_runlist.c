@@ -78,8 +78,8 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 }
 
 /*
- * Return the number of global wave sync (GWS) entries that a process gets in a run list. As in
- * amdkfd, this is all entries if a queue of the process in the list has GWS, otherwise 0.
+ * Return the number of global wave sync (GWS) entries that the run list gives to a process. As in
+ * amdkfd, this is all or none.
  */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
@@ -103,9 +103,8 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 
 	list_for_each_entry(q, &pdd->qpd->run_queues, run_link) {
 		/*
-		 * kfd_sched_mark() has set q->lost. If a reset has lost the state of the queue
-		 * since then, q->lost differs from @lost. kfd_queues_recovered() stops such a
-		 * queue, but may not have done so yet. So leave the queue out.
+		 * Leave the queue out if a reset has lost the queue's state since kfd_sched_mark().
+		 * kfd_queues_recovered() may not have stopped such a queue yet.
 		 */
 		if (q->lost != lost)
 			continue;
@@ -132,9 +131,8 @@ int kfd_sched_submit(struct kfd_node *node)
 	/* Held until the list is submitted, so that an older list cannot replace a newer one. */
 	mutex_lock(&sched->lock);
 	/*
-	 * The loop repeats if a reset meanwhile loses the state of compute queues. Such a reset
-	 * changes vgpu_cp_lost(), and drops the CP's run list. While the CP has no list, resets do
-	 * not change vgpu_cp_lost() again. So the loop repeats at most once.
+	 * Repeat if a reset has changed vgpu_cp_lost(). Such a reset drops the CP's run list.
+	 * Without a run list, vgpu_cp_lost() does not change again.
 	 */
 	do {
 		lost = vgpu_cp_lost(node->vdev);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates /sys/class/kfd/kfd/topology: CPU and GPU nodes, their memory, caches and links.
- * Properties have the names and meanings of amdkfd and of its CRAT tables.
+ * Creates /sys/class/kfd/kfd/topology. Properties are as in amdkfd and its CRAT tables.
  *
  * DOC: the tree
  *
@@ -353,8 +352,8 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 }
 
 /*
- * Rebuild the tree, so that nodes are numbered without gaps. Also build the text of each file in
- * nodes/, so that readers need no lock. After an error the tree is empty.
+ * Rebuild the tree and the text of each file in nodes/, so that readers need no lock. After an
+ * error the tree is empty.
  */
 static int kfd_topology_make(void)
 {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates the topology's links, which describe how nodes reach each other's memory. A link is
- * listed in its source node.
+ * Creates the topology's links, in their source nodes:
  *
- *	io_links	PCIe between the CPUs and each GPU; XGMI between GPUs of a hive
- *	p2p_links	PCIe between GPUs that are not in the same hive and can
- *			access each other's BARs
+ *	io_links	PCIe between the CPUs and a GPU; XGMI in a hive
+ *	p2p_links	PCIe between GPUs without a common hive
  */
 #include <linux/kfd_sysfs.h>
 

@@ -74,15 +74,15 @@ int kfd_topology_item(struct kobject *parent, unsigned int n,
 struct kfd_node;
 
 /*
- * kfd_topology_link.c: create a folder in @dir for each link of a node.
- * @node: GPU; for kfd_topology_io_links(), NULL stands for the CPU node
- * @gpus: all GPUs, with kfd_node.topology_id set
- * @n: number of @gpus
- * @count: set to the number of links
+ * kfd_topology_link.c: create a folder in @dir for each link of @node.
+ * @node: GPU, or NULL for the CPUs
+ * @gpus: all @n GPUs, with topology_id set
+ * @count: number of links
  */
 int kfd_topology_io_links(struct kobject *dir, const struct kfd_node *node,
 			  struct kfd_node *const *gpus, unsigned int n,
 			  unsigned int *count);
+/* As kfd_topology_io_links(), but @node is not NULL. */
 int kfd_topology_p2p_links(struct kobject *dir, const struct kfd_node *node,
 			   struct kfd_node *const *gpus, unsigned int n,
 			   unsigned int *count);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocates, evicts and frees the BOs that hold device-private pages (struct svm_bo). TTM cannot
- * move the content of such a BO, because CPU page tables refer to the pages. So when TTM evicts the
- * BO, svm_bo_vacate() migrates the pages to system memory.
+ * Allocates, evicts and frees BOs of device-private pages. CPU page tables refer to these pages, so
+ * TTM cannot move them; svm_bo_vacate() migrates them.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>
@@ -78,9 +77,8 @@ static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 	int ret;
 
 	/*
-	 * Do not wait for the locks that the comment of svm_bo_vacate() lists.
-	 * migrate_device_range() takes no mmap_lock, and takes page locks only by trylock. The MMU
-	 * notifiers that migrate_device_range() triggers take none of the listed locks.
+	 * migrate_device_range() and its MMU notifiers wait for no lock that svm_bo_vacate()
+	 * forbids: page locks are only tried, and no mmap_lock is taken.
 	 */
 	migrate_device_range(m->src, PHYS_PFN(pgmap->range.start + sb->offset),
 			     sb->npages);
@@ -109,12 +107,11 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 }
 
 /*
- * Migrate all pages of @bo to system memory. The caller holds the reservation of @bo, and may hold
- * further locks. So do not wait here for these locks:
+ * The caller has reserved @bo and may hold further locks, so do not wait for these locks:
  *
  * - reservations of other BOs
  * - page locks
- * - any process's mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
+ * - any mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
  */
 bool svm_bo_vacate(struct vgpu_bo *bo)
 {
@@ -130,9 +127,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	/*
-	 * If the BO has no pages, nothing needs to move. If sb is NULL, reap_work has already
-	 * detached the svm_bo from the BO. Otherwise sb is valid, because reap_work frees sb only
-	 * after taking the reservation, which the caller holds.
+	 * No page needs to move if reap_work has detached sb (sb is NULL), or if the BO is empty.
+	 * The reservation keeps sb valid.
 	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
@@ -175,9 +171,8 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * Return true if all pages are free, or if at least one page can move. One page is enough: while
- * svm_bo_vacate() migrates this page, the other pages are likely to lose their locks and extra
- * references.
+ * Return true if all pages are free, or if at least one can move. While this page migrates, the
+ * others are likely to become movable.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {
@@ -205,9 +200,8 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in. Returns 1: the caller tries again after one jiffy, because the driver
- * gets no event when a page becomes movable. Returns 0 (no wait for this BO) if a reset lost the
- * content: such pages do not migrate.
+ * vgpu_bo_owner_ops.evict_in: return 1 jiffy, because no event tells when a page becomes movable.
+ * Pages that lost their content in a reset never migrate: return 0.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

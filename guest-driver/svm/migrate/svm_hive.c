@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lets GPUs access pages in the VRAM of other GPUs of their hive: all GPUs of a hive have the same
- * page owner (dev_pagemap.owner). If the driver passes the owner of a page in VRAM to HMM, HMM
- * leaves the page there. HMM migrates pages of other owners to system memory.
+ * Lets GPUs of a hive access each other's VRAM: they share one dev_pagemap.owner. HMM leaves pages
+ * of that owner in VRAM instead of migrating them.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -42,8 +41,8 @@ void *svm_owner_get(struct vgpu_device *vdev)
 	struct svm_hive *hive;
 
 	/*
-	 * A GPU without a hive shares its device-private pages with no other GPU, so the GPU is its
-	 * own page owner. (These pages have no bus address, so PCIe does not reach them.)
+	 * A GPU without a hive is its own page owner. Other GPUs cannot access its device-private
+	 * pages, which have no bus address.
 	 */
 	if (!xgmi->hive)
 		return vdev;
@@ -81,13 +80,16 @@ void svm_owner_put(struct vgpu_device *vdev, void *owner)
 EXPORT_SYMBOL_IF_KUNIT(svm_owner_put);
 
 /*
- * Make the removal of a GPU wait until svm_peer_leave(). Nothing else keeps struct page of the
- * GPU's pages valid: HMM takes no page references, and a forked child may map pages of a GPU that
- * the child does not use.
+ * Make the removal of a GPU wait until svm_peer_leave(). HMM takes no page references, so nothing
+ * else keeps the GPU's struct page valid.
  */
 void svm_peer_enter(int *token)
 	__acquires(svm_peers)
 {
+	/*
+	 * The process of the caller need not use the GPU: a forked child maps the pages of its
+	 * parent.
+	 */
 	*token = srcu_read_lock(&svm_peer_srcu);
 }
 
@@ -98,10 +100,8 @@ void svm_peer_leave(int token)
 }
 
 /*
- * The caller has waited until all pages in the VRAM of the removed GPU were free. Before a page was
- * freed, it was unmapped, which changed the sequence number of its range's MMU notifier. A task
- * that calls svm_peer_enter() from now on finds the change, and does not access the page. So wait
- * only for earlier tasks.
+ * Unmapping the removed GPU's pages has changed the sequence numbers of MMU notifiers. Later
+ * callers of svm_peer_enter() test these, so wait only for earlier ones.
  */
 void svm_peer_wait(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Migrates pages between system memory and VRAM, for intervals of addresses and for CPU faults. A
- * page is locked, and unmapped from every CPU and GPU, while its content is copied. If the copy
- * fails, the old page is mapped again.
+ * Migrates pages between system memory and VRAM. While a page is copied, it is locked, and unmapped
+ * from every CPU and GPU.
  */
 #include <linux/completion.h>
 #include <linux/memremap.h>
@@ -25,9 +24,8 @@
 #include "svm_migrate_priv.h"
 
 /*
- * Maximum number of tries of a CPU fault to move its page. svm_touch_pause() allows more tries as
- * long as any process maps the page. If only another process still maps the page, no try can move
- * the page, so without a maximum the tries would not end.
+ * Maximum number of tries to move the page of a CPU fault. Reason: if only another process maps the
+ * page, no try can succeed.
  */
 #define SVM_TOUCH_TRIES		25u
 
@@ -152,9 +150,8 @@ end_event:
 }
 
 /*
- * Migrate a chunk within one VMA from @node's VRAM to system memory. @event need not have .page and
- * .npages. @r is the chunk's range, or NULL for a CPU fault, which holds no lock that protects
- * ranges. Returns the same as svm_migrate_to_system().
+ * Migrate a chunk within one VMA from @node's VRAM to system memory. @event lacks .page and
+ * .npages. Returns the same as svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
 				struct kfd_smi_move event,
@@ -179,6 +176,7 @@ static long svm_chunk_to_system(struct kfd_node *node,
 
 	event.page = iv.first;
 	event.npages = npages;
+	/* A CPU fault holds no lock that protects ranges, so @r is NULL for a CPU fault. */
 	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
 	if (migrate_vma_setup(&args) || !args.cpages)
@@ -206,9 +204,8 @@ end_event:
 }
 
 /*
- * Return the part of @iv that starts at @page and lies within one VMA or within a hole between
- * VMAs. Within a VMA, the part has at most SVM_CHUNK_PAGES pages. Sets *@vma to the VMA, or to NULL
- * in a hole.
+ * Return the part of @iv that starts at @page, within one VMA or hole. Sets *@vma to the VMA, or to
+ * NULL in a hole.
  */
 static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 					  struct svm_interval iv,
@@ -226,6 +223,7 @@ static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 				 ((*vma)->vm_start >> PAGE_SHIFT) - 1);
 		*vma = NULL;
 	} else {
+		/* In a VMA, a chunk has at most SVM_CHUNK_PAGES pages (svm_window()). */
 		chunk.last = min(chunk.last,
 				 ((*vma)->vm_end >> PAGE_SHIFT) - 1);
 	}
@@ -341,9 +339,8 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 }
 
 /*
- * Several threads may fault on one page in VRAM at the same time. Each fault has a reference to the
- * page, and the page cannot migrate while it has more than one such reference. So the later threads
- * drop their references and wait, while the first thread migrates the page.
+ * A page with references from several CPU faults cannot migrate. So only the first fault keeps its
+ * reference and migrates; later faults drop theirs and wait.
  */
 
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
@@ -398,17 +395,15 @@ void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch)
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
 
 /*
- * Wait until the thread that migrates the page has called svm_touch_end(). Returns 0, or
- * -ERESTARTSYS after a fatal signal. In either case the caller has a page reference again, in
- * place of the one that svm_touch_begin() dropped.
+ * Wait until the migrating thread calls svm_touch_end(). Returns 0, or -ERESTARTSYS after a fatal
+ * signal. Either way, the caller has a page reference again.
  */
 static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
 {
 	/*
-	 * Wait without a page reference, because a reference would keep the page from moving. For
-	 * the same reason, do not wait for the page's lock, which needs a reference. Do not return
-	 * VM_FAULT_RETRY either: the thread would fault again at once, with a new reference.
+	 * Wait without a page reference, because a reference stops the migration. A wait for the
+	 * page lock, or VM_FAULT_RETRY, would take a reference.
 	 */
 	int ret = wait_for_completion_killable(&waiter->done);
 
@@ -416,9 +411,8 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 		return 0;
 	spin_lock(&sb->touch_lock);
 	/*
-	 * The kernel drops the fault's page reference after svm_migrate_to_ram(), so the fault
-	 * needs a reference again. If waiter->link is still in a list, svm_touch_end() has not
-	 * taken this reference. Then take it here.
+	 * The kernel drops a reference after svm_migrate_to_ram(). Take this reference here if
+	 * svm_touch_end() has not done so (waiter->link is still in a list).
 	 */
 	if (!list_empty(&waiter->link))
 		svm_touch_return(page, waiter);
@@ -437,10 +431,8 @@ static bool svm_touch_pause(struct page *page)
 	if (!folio_mapped(folio))
 		return false;
 	/*
-	 * A locked page is probably in another migration, so wait for the lock. Otherwise another
-	 * thread that faults on the page probably has a reference, and must run to drop the
-	 * reference. No event reports the drop, so sleep for a jiffy. A spin might keep the other
-	 * thread from running.
+	 * If @page is locked, another migration probably runs: wait for the lock. Otherwise sleep
+	 * for a jiffy, so that other faulting threads can drop their references.
 	 */
 	if (folio_test_locked(folio))
 		folio_wait_locked_killable(folio);
@@ -450,8 +442,8 @@ static bool svm_touch_pause(struct page *page)
 }
 
 /*
- * Migrate the page of a CPU fault, and its neighbours up to the granularity. Returns 0 also if no
- * page has moved after SVM_TOUCH_TRIES tries. The CPU then repeats the access, and may fault again.
+ * Migrate the page of a CPU fault, and neighbours up to the granularity. If all tries fail, return
+ * 0, so that the CPU repeats the access.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
@@ -475,9 +467,8 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 	if (!m)
 		return VM_FAULT_OOM;
 	/*
-	 * Other threads that fault on the page wait in svm_touch_wait(). svm_touch_end() takes page
-	 * references for these threads, and a page with such references cannot move. So do all
-	 * tries before svm_touch_end().
+	 * svm_touch_end() takes page references for the waiting threads, and such a page cannot
+	 * move. So do all tries before svm_touch_end().
 	 */
 	do {
 		trace_svm_migrate_begin(0, sb->node->gpu_id, false, win.first,
@@ -496,6 +487,9 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 	return 0;
 }
 
+/*
+ * Takes only these locks of SVM and KFD: svm_bo.touch_lock, kfd_smi_lock, locks of MMU notifiers.
+ */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 {
 	struct svm_bo *sb = svm_page_bo(vmf->page);
@@ -504,9 +498,8 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	/*
-	 * Do not sleep before svm_touch_begin(): a thread that sleeps with a reference to the page
-	 * makes the migrations by other threads fail. If another thread is migrating the page, do
-	 * not return at once: repeated faults could keep that thread from running.
+	 * Do not sleep before svm_touch_begin(): the page reference makes other migrations fail. Do
+	 * not return during another migration: repeated faults could starve the migrating thread.
 	 */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?

@@ -50,20 +50,21 @@ struct svm_view {
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
- * Migrate to @node's VRAM those pages of @iv that are in system memory or do not exist yet. Pages
- * that cannot move stay. The caller holds svm_lock(). @granularity is for svm_bo.granularity,
- * @trigger is KFD_MIGRATE_TRIGGER_*.
- *
- * Returns the number of moved pages; -ENOMEM, also if VRAM is full; -EIO if a copy failed; or an
+ * svm_migrate_to_vram() and svm_migrate_to_system(): the caller holds svm_lock(). @trigger is
+ * KFD_MIGRATE_TRIGGER_*. Both return the number of moved pages, -ENOMEM, -EIO (failed copy) or an
  * error of vgpu_mm_copy_pages().
+ */
+
+/*
+ * Migrate pages of @iv to @node's VRAM, also pages that do not exist yet. @granularity is for
+ * svm_bo.granularity. Returns -ENOMEM also if VRAM is full.
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 struct svm_interval iv, u8 granularity,
 			 unsigned int trigger);
 /*
- * Migrate pages of @iv from VRAM to system memory. Pages in the VRAM of @except, which may be NULL,
- * stay. Locks, @trigger and return value: as for svm_migrate_to_vram(), with -EIO also if a reset
- * lost the content of a page.
+ * Migrate pages of @iv to system memory, except from @except's VRAM (@except may be NULL). Returns
+ * -EIO also if a reset lost a page's content.
  */
 long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,
@@ -76,26 +77,21 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. Rules for access to struct page of a page that HMM has returned, and to struct
- * kfd_node of the page's GPU:
- *
- * - Call svm_peer_enter() first. Sleeping is allowed until svm_peer_leave().
- * - Then, if the sequence number of the range's MMU notifier has changed, access neither structure.
- * - Call svm_peer_leave() after the last access.
+ * svm_hive.c. After svm_peer_enter(), test the sequence number of the range's notifier. If
+ * unchanged, struct page and kfd_node of HMM's pages stay valid until svm_peer_leave(). Sleeping is
+ * allowed.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
 /*
- * Return the location of @page, as seen by the GPU view->node. If the location is SVM_IN_VRAM or
- * SVM_IN_PEER, sets *@addr to the value for vgpu_vm_span.addr. The caller has called
- * svm_peer_enter().
+ * Return the location of @page as seen by view->node; the caller has called svm_peer_enter(). For
+ * SVM_IN_VRAM and SVM_IN_PEER, *@addr receives the value for vgpu_vm_span.addr.
  */
 enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			      u64 *addr);
 /*
- * Return true if @page is in VRAM and a reset lost its content. The page must be in use. To ensure
- * this, the caller holds the range's lock, and has tested the sequence number of the range's
- * notifier.
+ * Return true if a reset lost @page's content in VRAM. @page is in use: the caller holds the
+ * range's lock and has tested the range's notifier.
  */
 bool svm_page_in_use_lost(struct page *page);
 #else

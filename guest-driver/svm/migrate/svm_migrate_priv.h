@@ -98,9 +98,8 @@ struct svm_move {
 /* svm_bo.c */
 void svm_bo_node_init(struct svm_node *sn);
 /*
- * Allocate a pinned BO in VRAM for those @npages pages of @iv that migrate. May evict other BOs,
- * including SVM BOs of this process. The caller holds svms->lock. @granularity is for
- * svm_bo.granularity. Returns the BO with one reference, or ERR_PTR(-ENOMEM).
+ * Allocate a pinned BO for @npages migrating pages of @iv, with one reference; may evict other BOs.
+ * The caller holds svms->lock. Returns the BO or ERR_PTR(-ENOMEM).
  */
 struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
@@ -116,9 +115,8 @@ void svm_bo_filled(struct svm_bo *sb);
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo);
 /*
- * vgpu_bo_owner_ops.vacate: migrate all pages of the BO to system memory. Returns false if a
- * page stays, because it is locked or referenced, memory is short, or a reset lost its
- * content.
+ * vgpu_bo_owner_ops.vacate: migrate all pages of the BO to system memory. Returns false if memory
+ * is short, or a page is locked, referenced or lost.
  */
 bool svm_bo_vacate(struct vgpu_bo *bo);
 /* Drop a reference. Callable in any context. */
@@ -138,9 +136,8 @@ static inline struct kfd_node *svm_page_node(struct page *page)
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
 /*
- * Bit of page.zone_device_data, protected by the page's lock: the content has migrated to a new
- * page. The old page must not migrate again before it is freed, because its memory cgroup has moved
- * to the new page.
+ * Bit of page.zone_device_data, protected by the page lock: the content and memory cgroup have
+ * moved to a new page. Do not migrate this page again.
  */
 #define SVM_PAGE_LEFT	1ul
 
@@ -184,18 +181,17 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 /* Return the number of source pages that were migrated. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 /*
- * Set SVM_PAGE_LEFT in each source page that was migrated, so that the page is not migrated again.
- * Return the number of these pages. The source pages are in VRAM and still locked.
+ * Set SVM_PAGE_LEFT in each source page that was migrated. Return the number of these pages. The
+ * pages are in VRAM and still locked.
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * Allocate system pages, mapped for DMA, for the pages that @m->src marks for migration. Skip pages
- * that have SVM_PAGE_LEFT or are not in @node's VRAM. @first: virtual page number of the first
- * page. For an eviction, @vma is NULL and @first is unused.
+ * Allocate system pages, mapped for DMA, for the migrating pages of @m in @node's VRAM. @first:
+ * virtual page number, unused for an eviction (@vma is NULL).
  *
- * Returns the number of system pages, or if there are none:
+ * Returns the number of system pages. If there are none, returns:
  *
- * - 0 if all pages were skipped
+ * - 0 if no page is to be migrated
  * - -EIO if a reset lost the content of a page
  * - -ENOMEM otherwise
  */
@@ -204,25 +200,21 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long npages);
 
 /*
- * svm_migrate.c. Start a CPU fault of @page, a page of @sb. The caller has a reference to @page.
- * Returns:
+ * svm_migrate.c. Start a CPU fault of @page, to which the caller has a reference. Returns:
  *
- * - true: the caller migrates @page, then calls svm_touch_end() with @touch
- * - false: another fault is migrating @page. svm_touch_begin() has dropped the caller's reference.
- *   The caller waits for @waiter->done, and then has a reference again
+ * - true: migrate @page, then call svm_touch_end() with @touch
+ * - false: wait for @waiter->done; the caller has no reference until then
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
- * End a fault for which svm_touch_begin() returned true. Wake the threads that wait for this fault
- * because svm_touch_begin() returned false to them. Before a thread is woken, take a page reference
- * for this thread: svm_touch_begin() dropped the thread's own reference.
+ * End a fault for which svm_touch_begin() returned true. Give each waiter a page reference in place
+ * of the dropped one, then wake the waiter.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*
  * dev_pagemap_ops.migrate_to_ram: CPU fault of a page in VRAM, maybe in a forked child without KFD.
- * The caller holds mmap_lock for reading and a reference to vmf->page. Takes only these locks of
- * SVM and KFD: svm_bo.touch_lock, kfd_smi_lock, locks of MMU notifiers.
+ * The caller holds mmap_lock (read) and a page reference.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

@@ -26,9 +26,8 @@
 #include "svm_migrate_priv.h"
 
 /*
- * svm_node_evict() gives up if no page was freed during this time, in jiffies. Page faults,
- * other migrations and the exit of a process keep a page locked or referenced for a shorter
- * time.
+ * svm_node_evict() gives up if no page was freed for this time, in jiffies. Page faults and exiting
+ * processes release a page sooner.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
 
@@ -83,9 +82,8 @@ static const struct dev_pagemap_ops svm_pagemap_ops = {
 };
 
 /*
- * Copy the VRAM of page @src to the system page @dst, with the CPU. If the device was removed
- * (@present is false), clear @dst, and send SIGBUS to the process from which @src was migrated.
- * Forked children that share the page get no signal.
+ * Copy the VRAM of page @src to the system page @dst. If the device was removed (@present is
+ * false), clear @dst instead.
  */
 static void svm_save_page(struct kfd_node *node, struct page *src,
 			  struct page *dst, bool present)
@@ -95,6 +93,10 @@ static void svm_save_page(struct kfd_node *node, struct page *src,
 
 	if (!present) {
 		clear_highpage(dst);
+		/*
+		 * Signal the process from which @src was migrated. Forked children that share @src
+		 * get no signal.
+		 */
 		kill_pid(sb->owner, SIGBUS, 1);
 		return;
 	}
@@ -171,13 +173,11 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 /**
  * svm_node_evict() - migrate the pages in a GPU's VRAM to system memory
  * @node: GPU
- * @all: if false, try once to migrate each page. If true, try until no page is left in VRAM, and
- *       give up after SVM_EVICT_PATIENCE without a freed page; the caller prevents new pages in
- *       VRAM
+ * @all: repeat until no page is left in VRAM; the caller prevents new pages in VRAM
  *
- * Context: sleeps. Takes locks of svm/ only in MMU notifiers, which the migration calls.
+ * Context: sleeps. Calls MMU notifiers, which take locks of svm/.
  *
- * Return: 0; -EBUSY if @all is true and pages are left in VRAM. These pages stay valid.
+ * Return: 0; -EBUSY if @all is true and pages are left in VRAM.
  */
 int svm_node_evict(struct kfd_node *node, bool all)
 {
@@ -202,6 +202,7 @@ int svm_node_evict(struct kfd_node *node, bool all)
 	flush_work(&sn->reap_work);
 	if (!all || !left)
 		return 0;
+	/* The pages that are left in VRAM stay valid. */
 	svm_evict_failed(node, left);
 	return -EBUSY;
 }

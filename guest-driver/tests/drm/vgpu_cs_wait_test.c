@@ -81,9 +81,8 @@ static void wait_name(struct wait_mock *m, u32 at, unsigned int which)
 }
 
 /*
- * vgpu_wait_unique() has removed duplicates from the list, and has returned @left. Check that @left
- * fences remain: each fence of the original list once, in the order of first occurrence, with one
- * reference for the list.
+ * Check the list after vgpu_wait_unique(): @left fences, each once, in the order of first
+ * occurrence, with one reference for the list.
  */
 static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 {

@@ -189,8 +189,8 @@ static void job_run_lost(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * VRAM is lost while a job waits. Then another CS rebuilds the page tables that the job uses.
- * Catches: the job runs and reports success, although the job's vgpu_ctx is older than the loss.
+ * VRAM is lost while a job waits, and another CS rebuilds the page tables. Catches: the job runs
+ * with a vgpu_ctx older than the loss.
  */
 static void job_vram_lost(struct kunit *test)
 {
@@ -210,8 +210,8 @@ static void job_loses_vram(const struct vgpu_sdma_ring *ring, u32 *dw)
 }
 
 /*
- * A job has passed job_check(). Then VRAM is lost, and the recovery ends all jobs on the ring. Then
- * the job is submitted. Catches: the job runs with lost page tables, and reports success.
+ * After job_check(), VRAM is lost, and the recovery ends all jobs on the ring. Catches: the job is
+ * submitted afterwards, and runs with lost page tables.
  */
 static void job_vram_lost_in_submission(struct kunit *test)
 {
@@ -232,9 +232,8 @@ static void job_complete_late(struct work_struct *work)
 }
 
 /*
- * A job fails before its submission, while the engine still runs an earlier job of the same address
- * space. Catches: the fence of the failed job signals before the earlier job is done, so that the
- * address space seems to be idle.
+ * A job fails while an earlier job of the same address space runs. Catches: the failed job's fence
+ * signals before the earlier job ends.
  */
 static void job_ends_in_order(struct kunit *test)
 {
@@ -259,9 +258,8 @@ static void job_ends_in_order(struct kunit *test)
 }
 
 /*
- * The device is unplugged while the engine runs a job of the address space. Catches:
- * vgpu_sched_wait_vm() returns before the job is done, so that its caller unmaps memory that the
- * job still uses.
+ * The device is unplugged while a job runs. Catches: vgpu_sched_wait_vm() returns before the job is
+ * done, so that the caller unmaps memory in use.
  */
 static void job_waited_for(struct kunit *test)
 {
@@ -384,9 +382,8 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * The fence callback drm_sched_entity_wakeup() clears entity->dependency before the callback's last
- * access to the entity. Catches: vgpu_ctx_put() finds no dependency, and frees the context, which
- * contains the entity, before this last access.
+ * drm_sched_entity_wakeup() clears entity->dependency before its last access to the entity.
+ * Catches: vgpu_ctx_put() frees the context, with the entity, before that access.
  */
 static void ctx_outlives_callback(struct kunit *test)
 {

@@ -228,9 +228,8 @@ static void cp_stop_late(struct work_struct *work)
 }
 
 /*
- * The CP hangs, so it may still run queues after they are removed from the run list. Catches:
- * vgpu_cp_run() returns before the CP is stopped, so that the queues' memory is freed while the CP
- * may use it.
+ * The CP hangs, and may still run removed queues. Catches: vgpu_cp_run() returns before the CP is
+ * stopped, so that memory in use is freed.
  */
 static void cp_hangs(struct kunit *test)
 {
@@ -256,9 +255,8 @@ static void cp_hangs(struct kunit *test)
 }
 
 /*
- * A caller chooses the queues of a run list. Then a reset loses the state of these queues. Then
- * the caller passes the list to vgpu_cp_run(). Catches: vgpu_cp_run() stores the list, so that the
- * CP starts queues from outdated MQDs after the reset.
+ * A reset loses the state of a run list's queues before the call of vgpu_cp_run(). Catches:
+ * vgpu_cp_run() stores the list, so that the CP starts queues from outdated MQDs.
  */
 static void cp_list_of_lost_queues(struct kunit *test)
 {

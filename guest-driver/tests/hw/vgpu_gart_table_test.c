@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test hw/vgpu_gart.c without BOs: compare the table and its shadow with an array of the expected
- * entries. Catches: a call writes an entry outside of the range that it was given; the shadow
- * differs from the table; a restore leaves wrong entries.
+ * Compare the GART's table and shadow with expected entries. Catches: a write outside of the given
+ * range; a shadow that differs; wrong entries after a restore.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"

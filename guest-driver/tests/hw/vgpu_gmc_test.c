@@ -69,9 +69,8 @@ static void gmc_flush(struct kunit *test)
 }
 
 /*
- * A hub acknowledges only one of two VMIDs, and there is no recovery. Catches: the flush returns
- * success; an invalidation engine is used while its acknowledge is outstanding; vgpu_gmc_start()
- * does not make this engine usable again.
+ * A hub acknowledges only one of two VMIDs. Catches: the flush returns success; the unacknowledged
+ * engine is used before vgpu_gmc_start(), or stays unusable after vgpu_gmc_start().
  */
 static void gmc_flush_timeout(struct kunit *test)
 {
@@ -113,8 +112,8 @@ static int gmc_flusher(void *arg)
 }
 
 /*
- * A flush uses the invalidation engine with the same number in both hubs. Return the number of the
- * engine that was requested in both hubs to invalidate VMID 3, or 0 if there is none.
+ * A flush uses equally numbered engines in both hubs. Return the number of the engine that was
+ * requested to invalidate VMID 3, or 0.
  */
 static unsigned int gmc_asked(const u32 *mmio)
 {
@@ -261,9 +260,8 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 }
 
 /*
- * The flushes of two callers are not acknowledged. Catches: a flush returns before the reset has
- * emptied the TLBs, so that its caller frees memory that is still in use; the second caller causes
- * a second reset.
+ * Two flushes are not acknowledged. Catches: a flush returns before the reset has emptied the TLBs;
+ * the second caller causes a second reset.
  */
 static void gmc_flush_resets(struct kunit *test)
 {
@@ -293,8 +291,7 @@ static void gmc_flush_resets(struct kunit *test)
 
 /*
  * The device was given up. Catches: a flush never returns; a flush requests a reset; a flush uses
- * an invalidation engine. (The engine would not acknowledge. So each munmap() would take seconds,
- * and would make another engine unusable.)
+ * an invalidation engine, which would not acknowledge.
  */
 static void gmc_flush_given_up(struct kunit *test)
 {
@@ -469,9 +466,8 @@ static void gmc_apertures(struct kunit *test)
 }
 
 /*
- * The device is node 2 of a hive. Check that the FB aperture begins at the VRAM of node 0, that
- * page-table roots are addresses in the segment of node 2, and that vgpu_xgmi_offset() from
- * node 2 to node n is n - 2 segments.
+ * The device is node 2 of a hive. Check the FB aperture, page-table roots, vgpu_xgmi_offset() and
+ * vgpu_xgmi_linked().
  */
 static void gmc_hive(struct kunit *test)
 {
@@ -491,10 +487,12 @@ static void gmc_hive(struct kunit *test)
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
 		const u32 *regs = mock->regs + HUB(hub);
 
+		/* The FB aperture begins at the VRAM of node 0. */
 		KUNIT_EXPECT_EQ(test, (u64)regs[MC_VM_FB_LOCATION_BASE] << 24,
 				FB_BASE);
 		KUNIT_EXPECT_EQ(test, regs[MC_VM_FB_LOCATION_TOP],
 				(FB_BASE + 3ull * SZ_1G - 1) >> 24);
+		/* Page-table roots are addresses in the segment of node 2. */
 		KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, ROOT(0)),
 				(hw->gart.table_vram + FB_OFFSET +
 				 2ull * SZ_1G) | 1);
@@ -514,11 +512,7 @@ static void gmc_hive(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
 }
 
-/*
- * Check the page-table levels and retry bits: VMID 0 has one level, which is the GART's table,
- * and does not retry faults. All other VMIDs have four levels. KFD's VMIDs retry faults, the
- * render node's VMIDs do not.
- */
+/* Check the page-table levels and retry bits of all VMIDs. */
 static void gmc_context_kinds(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -529,6 +523,7 @@ static void gmc_context_kinds(struct kunit *test)
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
 		u32 cntl = mock->regs[HUB(hub) + VM_CONTEXT_CNTL(0)];
 
+		/* VMID 0 has one level, which is the GART's table, and does not retry faults. */
 		KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x6u), 0);
 		KUNIT_EXPECT_FALSE(test, cntl & 0x80);
 		KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, ROOT(0)),
@@ -538,7 +533,9 @@ static void gmc_context_kinds(struct kunit *test)
 		for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
 			cntl = mock->regs[HUB(hub) + VM_CONTEXT_CNTL(vmid)];
 			KUNIT_EXPECT_TRUE(test, cntl & 1);
+			/* KFD's VMIDs (above 2) retry faults, the render node's VMIDs do not. */
 			KUNIT_EXPECT_EQ(test, !!(cntl & 0x80), vmid > 2);
+			/* Depth 2 means four levels. */
 			KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x6u), 2);
 			KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x78u), 9);
 			KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, LAST(vmid)),

@@ -68,15 +68,15 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 
 /**
  * struct ih_seen - results of the handler ih_note()
- * @last: last entry that the handler got
- * @n: number of entries that the handler got
- * @expect: value that the next entry must have in its first data word
- * @wrong: the first data word of an entry was not @expect
  */
 struct ih_seen {
+	/** @last: last entry that the handler got */
 	struct vgpu_iv_entry last;
+	/** @n: number of entries that the handler got */
 	unsigned int n;
+	/** @expect: value that the next entry must have in its first data word */
 	u32 expect;
+	/** @wrong: the first data word of an entry was not @expect */
 	bool wrong;
 };
 
@@ -287,8 +287,8 @@ struct ih_linger {
 };
 
 /*
- * Handler in slot 0. Waits, for at most 1 s, until vgpu_ih_unregister() has emptied the slot. Then
- * waits, for at most 20 ms, until vgpu_ih_unregister() has returned (l->gone).
+ * Handler in slot 0. Waits until vgpu_ih_unregister() has emptied the slot, then until
+ * vgpu_ih_unregister() has returned (l->gone).
  */
 static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
@@ -300,8 +300,8 @@ static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	for (us = 0; us < USEC_PER_SEC && READ_ONCE(to_hw_state(vdev)->ih.slots[0].fn); us++)
 		udelay(1);
 	/*
-	 * The slot is empty. Stay in the handler for up to 20 ms. If vgpu_ih_unregister() has the
-	 * bug that it does not wait for the handler, it returns in this time.
+	 * Stay in the handler for up to 20 ms. A vgpu_ih_unregister() that does not wait for the
+	 * handler returns in this time.
 	 */
 	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
 		udelay(1);
@@ -400,8 +400,7 @@ static void ih_overflow(struct kunit *test)
 		ih_put_number(m, 8, 224, number);
 	/*
 	 * The hardware has overwritten the ring up to the write pointer. The driver continues one
-	 * entry after the write pointer, because equal pointers would mean an empty ring. So
-	 * ENTRIES - 1 entries are left.
+	 * entry later, because equal pointers would mean an empty ring.
 	 */
 	m->mock->regs[IH_RB_WPTR] = at * 32;
 	m->wptr = cpu_to_le32(at * 32 | IH_RB_WPTR__RB_OVERFLOW);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Run jobs with hw/sdma/vgpu_sdma_cpu.c on mock VRAM and on scattered pages in the GART. Compare
- * with the same jobs on two flat arrays. Catches: a byte is written to the wrong place; a job with
- * an invalid address does not fail.
+ * Compare vgpu_sdma_cpu.c jobs on VRAM and GART pages with flat arrays. Catches: a byte goes to the
+ * wrong place; a job with an invalid address succeeds.
  */
 #include <linux/mm.h>
 

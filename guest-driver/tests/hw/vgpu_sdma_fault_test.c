@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs in different
- * orders. Catches: a job of the kernel counts as done although VMID 0 may have faulted; after a
- * user's fault, no job of the kernel can be done any more.
+ * Test faults of VMID 0 and users' VMIDs. Catches: a kernel job counts as done despite a fault of
+ * VMID 0; a user's fault blocks kernel jobs forever.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -62,9 +61,8 @@ static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
 }
 
 /*
- * Called for an entry after the driver's handler. Does what the hardware would have done while the
- * driver handled the entry: clears the latched fault if the driver requested this, and writes
- * further entries (fault_mock.late).
+ * Called after the driver's handler. Acts as the hardware meanwhile: clears the latched fault if
+ * requested, and writes further entries (fault_mock.late).
  */
 static void fault_meanwhile(struct vgpu_device *vdev,
 			    const struct vgpu_iv_entry *iv, void *arg)
@@ -157,8 +155,8 @@ static void fault_expect_shut(struct kunit *test, struct fault_mock *m)
 }
 
 /*
- * A closed gate (VGPU_GATE_REG is not 0) keeps the kernel's jobs from ending. Check that the driver
- * has closed the gate when it clears a user's fault, and opens the gate afterwards.
+ * A closed gate (VGPU_GATE_REG is not 0) keeps kernel jobs from ending. Check that the driver
+ * closes the gate while clearing a user's fault.
  */
 static void fault_of_user(struct kunit *test)
 {
@@ -187,9 +185,8 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * While a user's fault is latched, a fault of VMID 0 is not latched: only an interrupt entry
- * reports it. Here this entry arrives while the driver clears the user's fault. Catches: the driver
- * then opens the gate (VGPU_GATE_REG), so that the kernel's faulted job ends as done.
+ * The entry of a VMID 0 fault arrives while the driver clears a user's fault. Catches: the driver
+ * opens the gate (VGPU_GATE_REG), so a faulted kernel job ends as done.
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -204,10 +201,8 @@ static void fault_behind_user(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 is latched, but its interrupt entry is lost. Then the entry of a user's fault
- * arrives. Catches: the driver clears the latched fault or opens the gate (VGPU_GATE_REG), so that
- * the faulted job of the kernel can end as done. (Only the recovery may clear the fault and open
- * the gate.)
+ * VMID 0's fault is latched, but only a user's fault has an interrupt entry. Catches: the driver,
+ * not the recovery, clears the fault or opens the gate (VGPU_GATE_REG).
  */
 static void fault_before_user(struct kunit *test)
 {
@@ -232,9 +227,8 @@ static void fault_retried(struct kunit *test)
 }
 
 /*
- * A fault is latched, but its interrupt entry does not arrive, so the watchdog calls
- * vgpu_sdma_fault_lost(). Check that this function closes the gate (VGPU_GATE_REG is not 0), and
- * that the gate opens again unless VMID 0 has faulted.
+ * A fault is latched, but has no interrupt entry. Check that vgpu_sdma_fault_lost() closes the gate
+ * (VGPU_GATE_REG), and that the gate opens again unless VMID 0 faulted.
  */
 static void fault_unreported(struct kunit *test)
 {
@@ -265,9 +259,8 @@ static void fault_unreported(struct kunit *test)
 }
 
 /*
- * The interrupt ring overflows while a user's fault is latched with MORE_FAULTS. One of the lost
- * entries may report a fault of VMID 0. Catches: VGPU_GATE_REG is 0 afterwards (the gate is open),
- * so that jobs of the kernel end despite such a fault.
+ * The interrupt ring overflows, so an entry of a VMID 0 fault may be lost. Catches: the gate
+ * (VGPU_GATE_REG) opens, so that kernel jobs end.
  */
 static void fault_overflow(struct kunit *test)
 {

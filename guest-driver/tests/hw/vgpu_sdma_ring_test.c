@@ -152,8 +152,8 @@ static u64 ring_room(const struct ring_mock *m)
 }
 
 /*
- * Submit jobs of random length until the engine has read 20 times the length of the ring. Catches:
- * packets are overwritten before they are read, or corrupted at the ring's end.
+ * Submit random jobs until the engine has read 20 times the ring's length. Catches: unread packets
+ * are overwritten; packets are corrupted at the ring's end.
  */
 static void ring_random(struct kunit *test)
 {
@@ -194,8 +194,8 @@ static void ring_full(struct kunit *test)
 }
 
 /*
- * A job's number has 64 bits, but the job's TRAP contains only the low 28 bits, and the job's FENCE
- * only the low 32 bits. Run jobs while the low 28 or 32 bits wrap.
+ * Let job numbers pass 2^28 and 2^32. A TRAP has only the low 28 bits of a job's number, a FENCE
+ * the low 32 bits.
  */
 static void ring_numbers_wrap(struct kunit *test)
 {
@@ -217,8 +217,8 @@ static void ring_numbers_wrap(struct kunit *test)
 }
 
 /*
- * Interrupts may be late, so a job number that the engine writes completes all jobs up to this
- * number. Catches: only the fence of the job with exactly this number signals.
+ * A job number in fence_wb completes all jobs up to this number. Catches: only the fence of the job
+ * with this number signals.
  */
 static void ring_many_at_once(struct kunit *test)
 {
@@ -295,9 +295,8 @@ static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 }
 
 /*
- * The ring goes down while a job is written to it, so the CPU runs the job. Catches: the job's
- * packets stay on the ring, and after a reset the engine runs them, too, with memory that may have
- * been freed.
+ * The ring goes down during a submission, so the CPU runs the job. Catches: the engine runs the job
+ * again after a reset.
  */
 static void ring_down_in_submission(struct kunit *test)
 {
@@ -375,14 +374,14 @@ static int ring_down_too(void *arg)
 }
 
 /*
- * Callback vgpu_sdma_fence.failed of the job. A thread calls ring_job_ends() just before ending the
- * job. The first call starts the thread e->other, then waits up to 200 ms for a second call. A
- * second call is a bug, because both threads would end the job.
+ * Callback vgpu_sdma_fence.failed of the job, called by each thread that is about to end the job.
+ * More than one call is a bug.
  */
 static void ring_job_ends(void *arg, int error)
 {
 	struct ring_enders *e = arg;
 
+	/* The first call starts the second thread, and waits up to 200 ms for a second call. */
 	if (atomic_inc_return(&e->ends) == 1) {
 		wake_up_process(e->other);
 		wait_for_completion_timeout(&e->again, HZ / 5);
@@ -468,10 +467,8 @@ static enum vgpu_fault_state ring_recovers(struct vgpu_device *vdev)
 }
 
 /*
- * The first job has written its sequence number to memory, but has had a fault of VMID 0. A poll
- * reads the number from memory. Before the poll uses the number, the recovery clears the fault and
- * restarts the ring. Catches: the poll signals the job's fence, although the engine runs the job
- * again.
+ * A recovery restarts the ring after a poll has read the first job's number. Catches: the poll
+ * signals the fence although the job runs again.
  */
 static void ring_restarts_in_poll(struct kunit *test)
 {
@@ -489,16 +486,8 @@ static void ring_restarts_in_poll(struct kunit *test)
 }
 
 /*
- * A job has a fault of VMID 0, but still writes its number to fence_wb. The job's result may be
- * wrong, so the job must run again:
- *
- * 1. The recovery clears the fault.
- * 2. A poll reads the job's number from fence_wb.
- * 3. The recovery restarts the ring, so that the engine runs the job again.
- * 4. The ring goes down before the second run has completed.
- *
- * Catches: vgpu_sdma_ring_down() ends the job as done, because the poll has read the job's number.
- * (The job must end with -ENODEV, because the CPU cannot run it in place of the engine.)
+ * The ring goes down before a faulted job has run again. Catches: vgpu_sdma_ring_down() ends the
+ * job as done because of the job's first run.
  */
 static void ring_polled_before_restart(struct kunit *test)
 {
@@ -507,12 +496,18 @@ static void ring_polled_before_restart(struct kunit *test)
 	struct dma_fence *fence;
 
 	ring_can_go_down(test, m);
+	/* The CPU cannot run a TRAP in place of the engine, so this job must end with -ENODEV. */
 	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
 	m->jobs[m->n++].fence = fence;
+	/*
+	 * A recovery has frozen the ring because of a fault of the job. The job has written number
+	 * 1 to fence_wb in spite of the fault.
+	 */
 	m->ring->frozen = true;
 	m->fence_wb = cpu_to_le32(1);
 	vgpu_sdma_ring_poll(m->ring);
+	/* The recovery restarts the ring, so that the engine runs the job again. */
 	vgpu_sdma_ring_unpark(&m->mock->vdev, 0, false);
 	vgpu_sdma_ring_down(m->ring);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(fence), -ENODEV);
@@ -542,9 +537,8 @@ static void ring_reset_late(struct work_struct *work)
 }
 
 /*
- * A user queue did not stop when its engine was parked for a reset. Catches: the unload of the
- * queue returns before the reset, so that the queue's memory and VMID are reused while the engine
- * still uses them.
+ * A user queue does not stop. Catches: vgpu_sdma_queue_unload() returns before the engine is reset,
+ * so the engine may still use the queue's memory.
  */
 static void ring_queue_stuck(struct kunit *test)
 {

@@ -173,8 +173,8 @@ static void window_runs(struct kunit *test)
 }
 
 /*
- * A flush has two packets. Check that the first packet makes the MM hub invalidate the PTEs of
- * VMID 0. Check that the second packet polls the hub's acknowledge, without a limit of retries.
+ * Check the two packets of a flush. The first invalidates the PTEs of VMID 0 in the MM hub. The
+ * second polls the hub's acknowledge.
  */
 static void window_flush(struct kunit *test)
 {
@@ -193,18 +193,18 @@ static void window_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dw[4], (hub + 0x75 + inv) * 4);
 		KUNIT_EXPECT_EQ(test, dw[6], 1);
 		KUNIT_EXPECT_EQ(test, dw[7], 1);
+		/* 0xfff: no limit of retries */
 		KUNIT_EXPECT_EQ(test, dw[8] >> 16, 0xfff);
 		KUNIT_EXPECT_EQ(test, dw[9], GUARD);
 		KUNIT_EXPECT_TRUE(test, vgpu_sdma_cpu_can(dw, 9));
 		/*
-		 * dw[1] is the register that starts the flush. The registers of the SDMA engines
-		 * are consecutive, and vgpu_sdma_cpu_can() must accept exactly these registers. So
-		 * the next register is accepted except after the last SDMA engine. A register
-		 * VGPU_NUM_SDMA further on belongs to no SDMA engine.
+		 * dw[1] is the register that starts the flush, one for each SDMA engine.
+		 * vgpu_sdma_cpu_can() must accept exactly these consecutive registers.
 		 */
 		dw[1]++;
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_can(dw, 9),
 				engine + 1 < VGPU_NUM_SDMA);
+		/* This register is behind the registers of all SDMA engines. */
 		dw[1] += VGPU_NUM_SDMA;
 		KUNIT_EXPECT_FALSE(test, vgpu_sdma_cpu_can(dw, 9));
 	}
@@ -241,10 +241,7 @@ static void window_free_pages(void *arg)
 	__free_pages(arg, 1);
 }
 
-/*
- * A CPU job copies VRAM to two pages through a window that maps the pages in swapped order. The
- * second round begins with garbage in the table, as after a reset that has lost VRAM.
- */
+/* A CPU job copies VRAM to two pages through a window that maps the pages in swapped order. */
 static void window_by_cpu(struct kunit *test)
 {
 	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_ZERO, 1);
@@ -274,11 +271,11 @@ static void window_by_cpu(struct kunit *test)
 					     PAGE_SIZE), 0);
 		KUNIT_EXPECT_EQ(test, memcmp(at, m->vram + PAGE_SIZE,
 					     PAGE_SIZE), 0);
+		/* Overwrite the table with garbage, as a reset that loses VRAM does. */
 		memset(window_table(m), 0xff, WINDOWS * sizeof(u64));
 		/*
-		 * The CPU must translate through the driver's copy of the table (gart.shadow), not
-		 * through the overwritten table. In the copy, entries 5 and 6 are valid, because
-		 * the job above bound them. All other entries are invalid.
+		 * The CPU must translate through the driver's copy (gart.shadow), not through the
+		 * overwritten table. In the copy, only entries 5 and 6 are valid.
 		 */
 		n = vgpu_sdma_emit_copy(m->dw, FB_BASE, mc, PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(vdev, m->dw, n), 0);

@@ -91,8 +91,8 @@ static void events_at_once(struct kunit *test)
 }
 
 /*
- * The interrupt arrives on a CPU that holds the lock of the events. Catches: the event is lost when
- * the handler does not get the lock; the handler signals the event without the lock.
+ * The interrupt arrives on a CPU that holds the events' lock. Catches: the handler loses the event;
+ * the handler signals the event without the lock.
  */
 static void events_lock_taken(struct kunit *test)
 {

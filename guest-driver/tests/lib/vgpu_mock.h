@@ -63,14 +63,13 @@ void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd);
 u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
 
 /*
- * Start a thread that runs @fn(@arg) on a CPU other than the test's CPU. Needs two CPUs. Disables
- * migration of the calling thread; the caller enables migration after @fn has returned.
+ * Run @fn(@arg) in a thread on a second CPU. Disables migration of the calling thread; the caller
+ * enables migration again after @fn has returned.
  */
 void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg);
 /*
- * Make a use after free visible: allocate objects of @size bytes and fill them with ones. If the
- * code under test has freed an object of this size and @gfp, one of the new objects gets that
- * memory. The end of the test frees the new objects.
+ * Overwrite freed objects of @size bytes with ones, to make a use after free visible. Allocates
+ * objects with @gfp; the test's end frees them.
  */
 void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 
@@ -81,19 +80,14 @@ void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
 /*
- * Add registers to a mock. A register reads as the value that was written last, except:
- * - acknowledge registers of the CPU's invalidation engines: vgpu_mock.inv_ack
- * - status register of the PASID mappings: all ones
- * - registers that latch a counter or the clock: see docs/hardware.md
- *
- * Only threads with the test's current->kunit_test can access the registers.
+ * Add registers to @mock. Most return the last written value (see mock_rreg() for others). Only
+ * threads with the test's current->kunit_test can access registers.
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
 /*
- * Create the kernel's ring of SDMA engine 0, without an engine that runs the ring. Call
- * vgpu_mock_regs() first. The ring reads job numbers from @fence_wb, which has the GPU address
- * @fence_mc. The end of the test signals pending fences and frees the ring.
+ * Create the kernel's ring of SDMA engine 0, freed at the test's end. Requires vgpu_mock_regs().
+ * The test writes job numbers to @fence_wb (GPU address @fence_mc).
  */
 struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
 				      __le32 *fence_wb, u64 fence_mc);
@@ -110,9 +104,8 @@ void vgpu_mock_free(struct vgpu_mock *mock, struct ttm_resource *res);
 u64 vgpu_mock_usage(struct vgpu_mock *mock, u32 mem_type);
 
 /*
- * Store in @pages the address of every page of a VRAM resource, block by block, so that a test
- * can check the resource cursor. @pages has PFN_UP(res->size) entries. Returns the number of
- * pages.
+ * Store the address of each page of the VRAM resource @res in @pages, which has PFN_UP(res->size)
+ * entries. Returns the number of pages.
  */
 u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 			 u64 *pages);

@@ -327,10 +327,7 @@ static u64 vm_entry(struct vm_mock *m, unsigned int i)
 {
 	u64 pte = vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + i);
 
-	/*
-	 * A leaf of 2 MiB has the address of its first page, so add the offset of page @i in the
-	 * leaf. An entry of a PTB has the address of page @i itself.
-	 */
+	/* A 2 MiB leaf has the address of its first page. Add the offset of page @i in the leaf. */
 	if (pte & VGPU_PTE_VALID &&
 	    FIELD_GET(VGPU_PTE_FRAG, pte) == VGPU_PT_SHIFT &&
 	    IS_ALIGNED(pte & VGPU_PTE_ADDR, SZ_2M))

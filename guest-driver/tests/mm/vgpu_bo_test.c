@@ -153,9 +153,8 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 }
 
 /*
- * Map a BO for two users. Catches: the first vgpu_bo_kunmap() removes the mapping, although the
- * second user still needs it. (For example, the interrupt handler of KFD events writes to a mapping
- * of the signal page.)
+ * Catches: the first vgpu_bo_kunmap() removes a mapping that a second user still needs, for example
+ * the interrupt handler of KFD events.
  */
 static void bo_kmap_nests(struct kunit *test)
 {

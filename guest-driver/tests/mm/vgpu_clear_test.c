@@ -185,8 +185,8 @@ static const enum dma_resv_usage clear_usages[] = {
 };
 
 /*
- * Catches: the wipe does not wait for all fences in the BO's reservation. (Then a job could write
- * to the BO after the wipe, so that VRAM with data would be reported as clear.)
+ * Catches: the wipe does not wait for all fences in the BO's reservation. (A job could then write
+ * to VRAM that counts as clear.)
  */
 static void clear_wipe(struct kunit *test)
 {

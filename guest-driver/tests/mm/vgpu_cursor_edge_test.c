@@ -14,15 +14,17 @@
 
 static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
 
-/*
- * State of a test with fragmented VRAM. @holes are allocations of one page each. Every other one
- * was freed (NULL), and @res, the resource under test, uses the freed pages. @pages has the
- * address of each page of @res.
+/**
+ * struct edge_state - a resource in fragmented VRAM
  */
 struct edge_state {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @holes: allocations of one page each; every other one is freed (NULL) */
 	struct ttm_resource *holes[2 * PAGES];
+	/** @res: resource under test, which uses the freed pages */
 	struct ttm_resource *res;
+	/** @pages: address of each page of @res */
 	u64 pages[PAGES];
 };
 
@@ -289,8 +291,8 @@ static void edge_cleared(struct kunit *test)
 		vgpu_res_next(&cur, PAGE_SIZE);
 	}
 	/*
-	 * @known is the number of clear pages in the resource, @i the number in all of VRAM. One
-	 * page is outside the resource. If this page is clear, @known is i - 1, otherwise i.
+	 * @known counts the clear pages in the resource, @i those in all of VRAM. One page of VRAM
+	 * is outside the resource.
 	 */
 	i = bitmap_weight(zero, all);
 	KUNIT_EXPECT_GE(test, known + 1, i);

@@ -46,9 +46,8 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 }
 
 /*
- * Walk bytes [@start, @start + @size) of a resource. @pages[i] is the address of page i of the
- * resource. Catches: an address is wrong; a run continues into memory of other resources; bytes
- * are lost between runs.
+ * Walk @size bytes from @start of a resource with page addresses @pages. Catches: a wrong address;
+ * a contiguous run into another resource; lost bytes.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -74,18 +73,14 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 					    offset_in_page(at),
 					    "walk of %llu bytes from %llu, at %llu",
 					    size, start, at);
-		/*
-		 * Choose how many bytes to skip:
-		 *
-		 * - case 0: at most this run
-		 * - case 1: at most all remaining bytes, which may end in a later run
-		 * - otherwise: exactly this run, the initial value of @step
-		 */
+		/* Choose how many bytes to skip. The default @step is exactly this run. */
 		switch (vgpu_mock_random(mock, 3)) {
 		case 0:
+			/* at most this run */
 			step = 1 + vgpu_mock_random(mock, cur->size);
 			break;
 		case 1:
+			/* at most all remaining bytes, which may end in a later run */
 			step = 1 + vgpu_mock_random(mock, cur->remaining);
 			break;
 		}
@@ -158,8 +153,8 @@ static void cursor_gart(struct kunit *test)
 }
 
 /*
- * For a resource without a GART address, the cursor must report one run, which starts at the offset
- * in the resource. Catches: the cursor reports several runs, or addresses instead of offsets.
+ * For a resource without a GART address, the cursor must report offsets, as one run. Catches: the
+ * cursor reports addresses, or several runs.
  */
 static void cursor_no_address(struct kunit *test)
 {

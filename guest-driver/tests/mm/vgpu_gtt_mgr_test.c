@@ -213,12 +213,14 @@ static void gtt_places(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, without, &memory));
 	/*
-	 * The place @address requires a GART address. The resource @without has none, so it is not
-	 * compatible (TTM has to move the BO) and does not intersect (an eviction of the BO frees
-	 * no address).
+	 * The place @address requires a GART address. The resource @without has none, so TTM must
+	 * move the BO (not compatible).
 	 */
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &address));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, without, &address));
+	/*
+	 * An eviction of @without frees no GART address, so @without does not intersect the place.
+	 */
 	KUNIT_EXPECT_FALSE(test, intersects(mock, without, &address));
 	KUNIT_EXPECT_FALSE(test, intersects(mock, with, &elsewhere));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, with, &elsewhere));

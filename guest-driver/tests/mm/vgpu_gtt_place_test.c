@@ -95,9 +95,8 @@ static void gtt_top_down(struct kunit *test)
 }
 
 /*
- * Request a temporary placement with GART addresses while GTT memory is used up. Catches: the limit
- * of GTT memory applies to the temporary placement; a temporary placement succeeds although no GART
- * address is free.
+ * Catches: a temporary placement fails because the limit of GTT memory is reached; a temporary
+ * placement succeeds although no GART address is free.
  */
 static void gtt_stopover(struct kunit *test)
 {

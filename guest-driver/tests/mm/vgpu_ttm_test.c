@@ -126,9 +126,8 @@ static int vacate_move(struct vacate_mock *m)
 }
 
 /*
- * TTM calls eviction_valuable() to ask whether a BO may be evicted. TTM calls evict_flags() to ask
- * where an evicted BO goes. After these calls TTM may still evict another BO instead. Catches: one
- * of the calls moves pages.
+ * TTM may ask eviction_valuable() and evict_flags() about a BO, and then evict another BO. Catches:
+ * one of these calls moves pages.
  */
 static void vacate_query(struct kunit *test)
 {
@@ -148,19 +147,13 @@ static void vacate_query(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), VACATE_BYTES);
 }
 
-/*
- * Let vacate() fail, then succeed. Catches:
- *
- * - After the failure, the BO loses its VRAM.
- * - After the failure, move() does not return -EBUSY. (On most other errors, TTM does not try to
- *   evict the next BO.)
- * - After the success, the BO keeps its VRAM.
- */
+/* Catches: a BO loses VRAM although vacate() fails; a BO keeps VRAM although vacate() succeeds. */
 static void vacate_moves(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);
 	struct ttm_resource *res = vacate_tbo(m)->resource;
 
+	/* After -EBUSY, TTM tries to evict the next BO. After most other errors, TTM does not. */
 	KUNIT_EXPECT_EQ(test, vacate_move(m), -EBUSY);
 	KUNIT_EXPECT_EQ(test, m->vacated, 1);
 	KUNIT_EXPECT_PTR_EQ(test, vacate_tbo(m)->resource, res);

@@ -123,12 +123,14 @@ static void unmap_released(struct kunit *test)
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);
 	/*
-	 * vgpu_mm_unmap_dma() waits for the releases of bos[late] and bos[late + 1]. End the first
-	 * release by freeing the BO's memory. End the second by giving the BO a reference again, as
-	 * TTM does for a delayed delete.
+	 * End the first release, of bos[late]: free the BO's memory. vgpu_mm_unmap_dma() still
+	 * waits for the second release, of bos[late + 1].
 	 */
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
+	/*
+	 * End the second release: give the BO a reference again, as TTM does for a delayed delete.
+	 */
 	kref_init(&u->bos[late + 1].kref);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&u->done, 10 * HZ));
 

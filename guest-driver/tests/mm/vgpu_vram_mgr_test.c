@@ -102,9 +102,8 @@ static struct ttm_place random_place(struct vgpu_mock *mock)
 }
 
 /*
- * Allocate and free in random order, with all kinds of placements. Catches: memory is allocated
- * twice, or outside of the place; the usage count is wrong; a fragmented resource is marked as
- * contiguous.
+ * Allocate and free at random. Catches: memory is allocated twice or outside of the place; the
+ * usage is wrong; a fragmented resource is marked contiguous.
  */
 static void vram_random(struct kunit *test)
 {
@@ -316,9 +315,8 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * VRAM is lost after the copy of a BO to system memory has begun. vgpu_vram_mgr_mark_lost() counts
- * the BO as lost. Then vgpu_vram_mgr_leaves() finds that the copy is older than the loss. Catches:
- * vgpu_vram_mgr_leaves() counts the BO again.
+ * VRAM is lost while a BO is copied to system memory, and vgpu_vram_mgr_mark_lost() counts the BO
+ * as lost. Catches: vgpu_vram_mgr_leaves() counts the BO again.
  */
 static void vram_lost_once(struct kunit *test)
 {

@@ -15,16 +15,22 @@ static const struct ttm_place contiguous = {
 	.mem_type = TTM_PL_VRAM, .flags = TTM_PL_FLAG_CONTIGUOUS,
 };
 
-/*
- * State of a test. @res: resources. @pages: array for the pages of one resource. @zero: pages that
- * were wiped after their last use, so the manager may report them as clear.
+/**
+ * struct place_state - state of a test
  */
 struct place_state {
+	/** @mock: device */
 	struct vgpu_mock *mock;
+	/** @res: allocated resources, or NULL */
 	struct ttm_resource *res[MAX_RES];
+	/** @pages: buffer for the page addresses of one resource */
 	u64 pages[VRAM_PAGES];
+	/**
+	 * @zero: pages that were wiped after their last use; the manager may report them as clear
+	 */
 	DECLARE_BITMAP(zero, VRAM_PAGES);
-	spinlock_t lock;	/* lock of the test's fences */
+	/** @lock: lock of the test's fences */
+	spinlock_t lock;
 };
 
 static struct place_state *place_new(struct kunit *test)
@@ -232,9 +238,8 @@ static u64 known_zero(struct ttm_resource *res)
 }
 
 /*
- * One half of VRAM is clear, the other half is dirty. Catches: an allocation that needs clear
- * memory does not get pages of the clear half first; an allocation that does not need clear memory
- * gets pages of the clear half.
+ * Half of VRAM is clear, half is dirty. Catches: an allocation that needs clear memory does not get
+ * clear pages first; another allocation gets clear pages.
  */
 static void place_clear_first(struct kunit *test)
 {

@@ -138,9 +138,8 @@ static void keep_ends(struct kunit *test)
 }
 
 /*
- * VRAM was freed after the caller had read the number of frees, but before the caller called
- * vgpu_vram_mgr_wait_kept(). So vgpu_vram_mgr_wait_kept() must return 1 after a pause of one jiffy.
- * Catches: vgpu_vram_mgr_wait_kept() waits for m->evict_in jiffies.
+ * VRAM has been freed since @frees was read. Catches: vgpu_vram_mgr_wait_kept() waits for
+ * m->evict_in jiffies. Correct: 1 after one jiffy.
  */
 static void keep_freed(struct kunit *test)
 {
@@ -153,9 +152,8 @@ static void keep_freed(struct kunit *test)
 }
 
 /*
- * A fatal signal is pending, so vgpu_vram_mgr_wait_kept() must return -EINTR at once. Catches:
- * vgpu_vram_mgr_wait_kept() waits for the time that evict_in() returns; vgpu_vram_mgr_wait_kept()
- * returns 1 for an evictable BO. (After 1, the caller would try the allocation again.)
+ * A fatal signal is pending. Catches: vgpu_vram_mgr_wait_kept() waits, or returns 1 for an
+ * evictable BO. Correct: -EINTR at once.
  */
 static void keep_killed(struct kunit *test)
 {

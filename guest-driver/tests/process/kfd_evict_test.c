@@ -89,9 +89,8 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 }
 
 /*
- * Catches: restore_work is queued after queue_lock is dropped. Between the drop and the queueing,
- * another thread can destroy the last queue and call kfd_process_info_fini(). Then restore_work is
- * queued for a process that is freed.
+ * Catches: restore_work is queued after queue_lock is dropped. (Another thread could then free the
+ * process before restore_work is queued.)
  */
 static void evict_queues_restore(struct kunit *test)
 {
@@ -156,9 +155,8 @@ static void evict_mock_end(struct evict_mock *m)
 }
 
 /*
- * RESTORE_SLOTS + 1 processes are evicted. The mutexes (kfd_process.mutex) of all but one of them
- * are held. Catches: restore_work occupies a restore slot while it waits for a mutex, so that the
- * one process is not restored until the other mutexes are dropped.
+ * While kfd_process.mutex of RESTORE_SLOTS processes is held, one more process must be restored.
+ * Catches: restore_work occupies a restore slot while waiting for a mutex.
  */
 static void evict_mutexes_held(struct kunit *test)
 {

@@ -22,9 +22,8 @@
 
 #define CREATE_BOS	20u
 /*
- * create_lets_go() refuses this number of evictions, and allows all later ones. Each failed try of
- * an allocation uses up at least one refusal, so at most 8 tries fail. An allocation makes at least
- * 16 tries (KGD_MEM_CREATE_TRIES), so it succeeds.
+ * Number of evictions that create_lets_go() refuses. Each failed try uses at least one refusal, so
+ * an allocation with KGD_MEM_CREATE_TRIES tries succeeds.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -150,9 +149,8 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces alloc() of the VRAM manager. The thread m->holder, if it exists, must hold the
- * reservations of m->bo during each try to create a BO. So the first call in a try waits until
- * m->holder has taken the reservations. TTM may call create_alloc() again in the same try.
+ * Replaces alloc() of the VRAM manager. In each try to create a BO, the first call waits until
+ * m->holder holds the reservations of m->bo.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -169,15 +167,15 @@ static int create_alloc(struct ttm_resource_manager *man,
 	return m->driver_funcs->alloc(man, tbo, place, res);
 }
 
-/*
- * Replaces release_notify(). At the start of each try to create a BO, the thread m->holder takes
- * the reservations of m->bo (create_alloc()). If the try fails, TTM releases the BO, which has no
- * memory. In this case, let m->holder drop the reservations.
- */
+/* Replaces release_notify(). Also tells m->holder when a try to create a BO has failed. */
 static void create_release(struct ttm_buffer_object *tbo)
 {
 	struct create_mock *m = create_of(tbo->bdev);
 
+	/*
+	 * A BO without memory is released because its creation failed. Let m->holder drop the
+	 * reservations until the next try.
+	 */
 	if (m->holding && !tbo->resource) {
 		m->holding = false;
 		complete(&m->drop);
@@ -323,8 +321,7 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 
 /*
  * Start the thread m->holder, which holds the reservations of all m->bo during each try to create a
- * BO. If the try fails, the thread drops the reservations before the next try. If the try succeeds,
- * the thread drops them in create_stop_holder(), which the caller must call.
+ * BO. The caller must call create_stop_holder().
  */
 static void create_start_holder(struct kunit *test, struct create_mock *m)
 {
@@ -336,6 +333,7 @@ static void create_start_holder(struct kunit *test, struct create_mock *m)
 
 static void create_stop_holder(struct create_mock *m)
 {
+	/* After a successful try, m->holder still holds the reservations. */
 	if (m->holding)
 		complete(&m->drop);
 	m->holding = false;
@@ -371,9 +369,8 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * Another thread holds the reservation of the only BO during each try of the allocation, so the BO
- * must be evicted between two tries. Catches: between two tries, the allocation reserves the BO,
- * but does not evict the BO.
+ * A thread holds the BO's reservation during each try of the allocation. Catches: between two
+ * tries, the BO is reserved but not evicted.
  */
 static void create_held(struct kunit *test)
 {
@@ -387,9 +384,8 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * During each try of the allocation, another thread has two BOs reserved. The owner of the first BO
- * refuses the eviction. Catches: between two tries, the allocation waits only for the first BO's
- * reservation, and does not evict the second BO.
+ * A thread holds both BOs' reservations during each try to allocate. The first BO must stay.
+ * Catches: between tries, the second BO is not evicted.
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -404,9 +400,8 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * An allocation needs the VRAM of CREATE_BOS BOs. Another thread holds the reservations of all
- * these BOs during each try of the allocation, and drops them between two tries. Catches: the
- * allocation fails. (It must evict the BOs between two tries.)
+ * A thread holds the reservations of all CREATE_BOS BOs during each try to allocate. Catches:
+ * between tries, not all BOs are evicted.
  */
 static void create_held_many(struct kunit *test)
 {
@@ -435,9 +430,8 @@ static void create_held_stays(struct kunit *test)
 }
 
 /*
- * The owner of a kernel BO refuses the first CREATE_REFUSALS requests to vacate the BO, as SVM
- * refuses while a page is locked. Catches: the allocation fails, because it does not try again to
- * evict kernel BOs.
+ * A kernel BO's owner refuses to vacate the BO CREATE_REFUSALS times, as SVM does for locked pages.
+ * Catches: the allocation fails instead of trying again.
  */
 static void create_vacated_later(struct kunit *test)
 {
@@ -515,8 +509,8 @@ static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
 }
 
 /*
- * Three BOs in VRAM, GTT and VRAM must move to GTT, VRAM and GTT. Catches: the BO for VRAM is not
- * moved first; the BOs for GTT are not moved in the order of the list; a BO gets no eviction fence.
+ * Catches: the BO for VRAM is not moved first; the BOs for GTT are moved in the wrong order; a BO
+ * gets no eviction fence.
  */
 static void validate_order(struct kunit *test)
 {
@@ -546,8 +540,8 @@ static void validate_order(struct kunit *test)
 }
 
 /*
- * The move of the second of three BOs fails. Catches: the error is lost; the third BO is moved
- * after the error; a BO stays reserved or keeps the eviction fence; the process counts as resident.
+ * The second BO cannot be moved. Catches: the error is lost; the third BO is moved; a BO stays
+ * reserved or keeps the eviction fence.
  */
 static void validate_fails(struct kunit *test)
 {

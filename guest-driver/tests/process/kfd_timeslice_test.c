@@ -37,9 +37,8 @@ static void timeslice_off(struct kunit *test)
 }
 
 /*
- * Check that the memory of a process is not evicted during the restore of this process. There is
- * one exception: KFD_ACTIVE_MS after the start of the restore, allocations may evict the process's
- * BOs from VRAM, except allocations for the restore of another process.
+ * Check that the memory of a process is not evicted during the restore of this process, with one
+ * exception (below).
  */
 static void timeslice_restoring(struct kunit *test)
 {
@@ -51,15 +50,18 @@ static void timeslice_restoring(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_TT, false));
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_VRAM, true));
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, START, TTM_PL_VRAM, false));
+	/*
+	 * KFD_ACTIVE_MS after the restore's start, allocations may evict BOs from VRAM, except
+	 * allocations for the restore of another process.
+	 */
 	KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, later, TTM_PL_VRAM, false));
 	KUNIT_EXPECT_GT(test, kfd_timeslice_left(&t, START), 0);
 	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, later), 0);
 }
 
 /*
- * During a restore, allocations spare the process's BOs in VRAM for a time (kfd_timeslice_left()).
- * Check that this time grows with each failed restore, up to a limit, and that a successful restore
- * resets the time.
+ * Check that kfd_timeslice_left() during a restore grows with each failed restore, up to a limit. A
+ * successful restore must reset this time.
  */
 static void timeslice_restore_fails(struct kunit *test)
 {

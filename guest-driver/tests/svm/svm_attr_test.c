@@ -281,9 +281,8 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * Compare the location that svm_policy_fault() chooses with the expected location. The rules
- * of svm_policy.c against moves back and forth do not apply: no migration is recorded by
- * svm_policy_pulled(), and VRAM has free space.
+ * Check the location that svm_policy_fault() chooses when VRAM has space and no migration was
+ * recorded by svm_policy_pulled().
  */
 static void policy_fault(struct kunit *test)
 {
@@ -354,19 +353,19 @@ struct policy_case {
 	 */
 	const char *faults;
 	/**
-	 * @want: one character for the expected result of each '0' and '1' in @faults
-	 * - '0' or '1': the policy chooses VRAM of this GPU, where the memory may be already
-	 * - 's': the policy chooses system memory
-	 * - '.': the policy requests no migration
-	 * - 'x': the fault is denied
+	 * @want: the policy's choice for each '0' and '1' in @faults
+	 * - '0' or '1': VRAM of this GPU
+	 * - 's': system memory
+	 * - '.': no migration
+	 * - 'x': denied fault
 	 */
 	const char *want;
 };
 
 static const struct policy_case policy_table[] = {
 	/*
-	 * Memory moves to the GPU that faults. If another GPU's fault then takes the memory away,
-	 * the memory does not move back to the first GPU until a long time has passed ('T').
+	 * Memory moves to each GPU that faults, but back to an earlier GPU only after a long time
+	 * ('T').
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
@@ -376,13 +375,12 @@ static const struct policy_case policy_table[] = {
 	/* GPU 0 has no access, so faults of GPU 0 are denied ('x'). */
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
-	/*
-	 * GPU 1 has ACCESS_IN_PLACE, so the policy requests no migration for faults of GPU 1 ('.').
-	 * The second fault moves the memory to VRAM of GPU 0. In the second row, GPU 1 cannot reach
-	 * this VRAM. So at the third fault, the driver moves the memory to system memory to map it
-	 * for GPU 1. The fourth fault, by GPU 0, must not move the memory back (the last '.').
-	 */
+	/* GPU 1 has ACCESS_IN_PLACE, so faults of GPU 1 migrate nothing ('.'). */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
+	/*
+	 * Without a link, the third fault, by GPU 1, takes the memory out of VRAM. The fourth fault
+	 * must not move the memory back.
+	 */
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
 	/* Memory moves to the preferred location if the GPU that faults can reach this location. */
 	{ AMDGPU, "aa", true, 0, UNDEFINED, 4096, "01", "ss" },
@@ -392,10 +390,8 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 	/*
-	 * VRAM of GPU 0 is full after 'F', so a move to this VRAM evicts other memory. The first
-	 * fault of GPU 0 after 'F' moves memory, the next one does not ('.'), and so on. If every
-	 * fault moved memory, two pages that are needed together could evict each other without
-	 * end.
+	 * After 'F' (full VRAM of GPU 0), every second fault of GPU 0 moves nothing ('.').
+	 * Otherwise two pages could evict each other without end.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
@@ -414,8 +410,8 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000001111111111",
 	  "....0.........1" },
 	/*
-	 * svm_range.lead is at most 8. So after 17 faults of GPU 0, GPU 1 pulls memory at its 13th
-	 * fault: 8 faults end the lead of GPU 0, and 5 more give GPU 1 the lead that it needs.
+	 * svm_range.lead is at most 8, so 8 faults of GPU 1 end GPU 0's lead. After these, the
+	 * 5th fault of GPU 1 pulls memory.
 	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
@@ -446,8 +442,8 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Call svm_policy_pulled(), as after a fault that has migrated @win to VRAM of GPU @gpu (a pull).
- * Return true if the new pull's end (svm_pull.until) is at least one second after the call begins.
+ * Call svm_policy_pulled(), as after a migration of @win to VRAM of GPU @gpu. Return true if
+ * svm_pull.until is at least one second later.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -460,8 +456,8 @@ static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 	svm_policy_pulled(&m->svms, gpu, win);
 	recent = pull->until >= before + NSEC_PER_SEC;
 	/*
-	 * Do not let the pull expire by real time, because the guest may be stopped for longer than
-	 * a second between two faults. policy_faults() ends the pull at a 'T' (a long time passes).
+	 * Let the pull expire only at a 'T' (policy_faults()), not by real time: the guest may stop
+	 * for more than a second.
 	 */
 	pull->until = U64_MAX;
 	return recent;
@@ -546,11 +542,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to VRAM although a GPU needs a mapping and cannot reach this VRAM.
- * These GPUs need a mapping:
- *
- * - each GPU with ACCESS_IN_PLACE
- * - if attr_stays() is true, also each GPU with ACCESS
+ * Catches: memory is prefetched to VRAM that a GPU with ACCESS_IN_PLACE cannot reach. If
+ * attr_stays() is true, this also holds for GPUs with ACCESS.
  */
 static void policy_prefetch(struct kunit *test)
 {
@@ -589,11 +582,7 @@ static void policy_prefetch(struct kunit *test)
 	KUNIT_EXPECT_GT(test, by_link, 10);
 }
 
-/*
- * Check that SET_ATTR maps memory immediately for all GPUs with ACCESS_IN_PLACE. For a GPU with
- * ACCESS, it must do so if attr_stays() is true or the memory was prefetched to this GPU, and in no
- * other case.
- */
+/* Check for which GPUs SET_ATTR maps memory immediately. */
 static void policy_map_now(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -610,6 +599,10 @@ static void policy_map_now(struct kunit *test)
 		bitmap_fill(gpus, SVM_MAX_GPU);
 		svm_policy_map_now(&m->range, placed, gpus);
 		for (gpu = 0; gpu < N_GPUS; gpu++) {
+			/*
+			 * A GPU with ACCESS_IN_PLACE (2) always gets a mapping. A GPU with ACCESS
+			 * (1) needs @stays or a prefetch to this GPU.
+			 */
 			bool want = access[gpu] == 2 ||
 				    (access[gpu] == 1 &&
 				     (stays || placed == GPU_ID(gpu)));

@@ -17,8 +17,8 @@
 #define CLAIM_BYTES(pages)	((u64)(pages) << PAGE_SHIFT)
 
 /*
- * A process with one range, and an address space for BOs on one GPU. The process needs no mm:
- * svm_claim() takes mmap_lock only if munmaps are pending, and no munmap is pending here.
+ * A process with one range, and an address space for BOs on one GPU. svm_claim() needs no mm,
+ * because no munmap is pending.
  */
 struct claim_mock {
 	struct kfd_process p;

@@ -99,9 +99,8 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
 	/*
-	 * The driver cannot repair the test's retry faults. Make these faults stale, because a
-	 * denied fault would stop the process's queues. A fault is stale if its timestamp (here
-	 * FAULT_TS) is not later than unmap_ts.
+	 * Make the test's retry faults stale: their timestamp FAULT_TS is not later than unmap_ts.
+	 * The driver cannot repair them, and would otherwise stop the queues.
 	 */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
@@ -242,14 +241,14 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
 					  FAULT_TIMEOUT_US, false, m), 0);
-	/*
-	 * In each round, repeat the faults of slots 0 and 1. (The hardware repeats a fault until it
-	 * is acknowledged.) Also raise a new fault with slot 2, although the previous fault with
-	 * slot 2 was not acknowledged. (This occurs if a reset has freed the slot.)
-	 */
+	/* Repeat the faults of slots 0 and 1, as the hardware does until the acknowledge. */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 0, 1);
 		fault_put(m, pasid, true, 1, 2);
+		/*
+		 * Raise a new fault with slot 2 before the acknowledge of the previous fault, as
+		 * after a reset that has freed the slot.
+		 */
 		fault_put(m, pasid, true, 2, 3 + i);
 	}
 	for (i = 0; i < FAULT_NORETRY; i++)
@@ -261,9 +260,8 @@ static void fault_bounded(struct kunit *test)
 	spin_unlock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, m->sn.slots[2].serial, FAULT_RESENT + 2);
 	/*
-	 * The counter includes the first fault of each of the three slots, and the fault with the
-	 * invalid slot number. Faults that repeat an earlier fault, or replace a queued fault, are
-	 * not counted.
+	 * The counter includes the first fault of each slot, and the fault with the invalid slot.
+	 * Repeated and replacing faults do not count.
 	 */
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_RETRY), 4);
 	fault_mock_end(test, m);
@@ -271,9 +269,8 @@ static void fault_bounded(struct kunit *test)
 }
 
 /*
- * While a fault waits for the stalled worker, a fault of another process gets the same CAM slot.
- * (The hardware uses the slot again if a reset has freed it.) Catches: the driver acknowledges the
- * slot for both faults. (The driver must acknowledge the slot only for the second fault.)
+ * A new fault gets the CAM slot of a waiting fault, as after a reset. Catches: the slot is also
+ * acknowledged for the old fault.
  */
 static void fault_slot_reused(struct kunit *test)
 {
@@ -289,8 +286,8 @@ static void fault_slot_reused(struct kunit *test)
 }
 
 /*
- * All CAM slots have faults of the stalled process. The driver must evict the queues of the process
- * and acknowledge the slots, so that a fault of another process is served.
+ * Faults of the stalled process fill all CAM slots. The driver must evict the process's queues and
+ * acknowledge the slots for other processes.
  */
 static void fault_cam_full(struct kunit *test)
 {

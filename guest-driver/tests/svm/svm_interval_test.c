@@ -77,8 +77,8 @@ static bool svm_log_has(const struct svm_unmap_log *log, unsigned long page)
 }
 
 /*
- * Check that a log that has not overflowed (exact) has exactly the pages that were added, and that
- * a log that has overflowed (inexact) has one interval from the first to the last of these pages.
+ * A log must have exactly the added pages. After an overflow (inexact), the log is one interval
+ * from the first to the last page.
  */
 static void svm_test_unmap_log(struct kunit *test)
 {

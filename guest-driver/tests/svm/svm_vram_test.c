@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of SVM pages in VRAM (svm/migrate/):
- * - stuck_*(): eviction of a page, or of its BO, while the page is in use (svm_pagemap.c, svm_bo.c)
- * - touch_*(): CPU faults on a page that another fault is moving (svm_migrate.c)
- * - peer_*(): owner and location of pages in VRAM of several GPUs (svm_hive.c)
+ * - stuck_*(): eviction of pages in use
+ * - touch_*(): concurrent CPU faults
+ * - peer_*(): pages of several GPUs
  */
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
@@ -46,8 +46,8 @@ static void stuck_fini(void *arg)
 }
 
 /*
- * Create a GPU as node @node of hive @hive (0: no hive). One page of the GPU's VRAM is in use and
- * locked. An additional reference keeps the page's BO from being freed.
+ * Create a GPU, node @node of hive @hive (0: no hive). One VRAM page is in use and locked; its BO
+ * has an extra reference.
  */
 static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 					unsigned int node)
@@ -95,14 +95,14 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 }
 
 /*
- * Let svm_node_evict() evict all pages. A single try must return 0, even if pages stay in VRAM.
- * Repeated tries must return @want: -EBUSY while m->page has a reference, otherwise 0. Catches: the
- * tries never end; m->page is freed in spite of the reference.
+ * Repeated evictions must return @want: -EBUSY while m->page has a reference, otherwise 0. Catches:
+ * the tries never end; m->page is freed despite the reference.
  */
 static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
 {
 	struct svm_node *sn = &m->sn;
 
+	/* A single try must return 0, even if pages stay in VRAM. */
 	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, false), 0);
 	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), want);
 	if (!want)
@@ -266,9 +266,8 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 }
 
 /*
- * While one fault moves a page, later faults of the page wait. Check that the waiting faults drop
- * their page references, so that the page can move. Check that each fault takes a reference again
- * before the return, because do_swap_page() drops one.
+ * While one fault moves a page, later faults of this page wait. Check that the waiting faults drop
+ * their page references.
  */
 static void touch_lends(struct kunit *test)
 {
@@ -288,6 +287,7 @@ static void touch_lends(struct kunit *test)
 	svm_touch_end(&m->sb, &first);
 	for (i = 0; i < TOUCHES; i++)
 		touch_expect(test, t[i], m->page, 0);
+	/* Each fault has taken a page reference again, because do_swap_page() drops one. */
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1 + TOUCHES);
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->sb.touches));
 	for (i = 0; i < TOUCHES; i++)
@@ -296,9 +296,8 @@ static void touch_lends(struct kunit *test)
 }
 
 /*
- * Two threads have dropped their page references, and wait until another fault has moved the page.
- * Then the first thread is killed. Check that this thread returns before the end of the move, and
- * takes a page reference before the return, because do_swap_page() drops one.
+ * Two threads wait until another fault has moved the page. The first thread is killed, and must
+ * return before the move ends.
  */
 static void touch_killed(struct kunit *test)
 {
@@ -314,6 +313,7 @@ static void touch_killed(struct kunit *test)
 	touch_expect_refs(test, m->page, 1);
 	send_sig(SIGKILL, t[0]->task, 1);
 	touch_expect(test, t[0], m->page, VM_FAULT_SIGBUS);
+	/* The killed thread has taken a page reference again, because do_swap_page() drops one. */
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 2);
 	/* svm_touch_end() must take a reference for the second thread only. */
 	svm_touch_end(&m->sb, &first);
@@ -349,9 +349,8 @@ static void *peer_owner(const struct stuck_mock *m)
 }
 
 /*
- * GPUs @a and @b are in the same hive, the other GPUs in another hive or in none. Catches: two GPUs
- * have the same dev_pagemap.owner although no hive contains both, so that HMM returns to one GPU a
- * page in VRAM of the other GPU.
+ * Only @a and @b share a hive. Catches: two GPUs without a common hive have the same
+ * dev_pagemap.owner, so HMM returns pages in unreachable VRAM.
  */
 static void peer_owners(struct kunit *test)
 {
@@ -386,9 +385,8 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 }
 
 /*
- * Check where pages are (enum svm_place) for accesses by node 3 (@high) and by node 1 (@low) of a
- * hive. The pages are in VRAM of @high, @low and a GPU without a hive (@alone), and in system
- * memory (@page).
+ * Check svm_page_place() for accesses by two nodes of a hive, 3 (@high) and 1 (@low). The GPU
+ * @alone is not in the hive.
  */
 static void peer_places(struct kunit *test)
 {

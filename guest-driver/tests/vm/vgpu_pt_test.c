@@ -283,9 +283,8 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 }
 
 /*
- * Write and clear random parts of the window, without fragments (max_frag is 0), as SVM does.
- * Catches: an entry is in the wrong place; a leaf covers too many pages; a mapping is lost when a
- * leaf is split.
+ * Write and clear random parts of the window. Catches: a misplaced entry; a leaf over too many
+ * pages; a mapping lost at a leaf's split.
  */
 static void pt_random(struct kunit *test, u64 first)
 {
@@ -308,9 +307,8 @@ static void pt_random(struct kunit *test, u64 first)
 		u64 flags = prandom_u32_state(&rnd) & 1 ? RW : RO;
 
 		/*
-		 * For a random half of the spans, make the virtual address of the first page and
-		 * the address of its memory (addr) equal modulo 2 MiB, so that parts of these spans
-		 * can become 2 MiB leaves.
+		 * For half of the spans, make virtual address and @addr equal modulo 2 MiB. Only
+		 * such spans can contain 2 MiB leaves.
 		 */
 		if (prandom_u32_state(&rnd) & 1)
 			addr = ALIGN_DOWN(addr, SZ_2M) +
@@ -326,6 +324,7 @@ static void pt_random(struct kunit *test, u64 first)
 			pt_do_clear(test, m, i, n, VGPU_PTE_NORETRY);
 			break;
 		default:
+			/* Without fragments (0), as SVM does. */
 			pt_do_write(test, m, i, n, addr, flags, 0);
 			break;
 		}
@@ -352,9 +351,8 @@ static void pt_random_top(struct kunit *test)
 }
 
 /*
- * Write and clear random mappings with fragments. Each mapping is cleared only as a whole, because
- * a clear of one part would leave wrong fragments in the other part. pt_check() checks the
- * translations and the fragments.
+ * Write and clear random mappings with fragments. Each mapping is cleared as a whole, because a
+ * partial clear would leave wrong fragments.
  */
 static void pt_whole(struct kunit *test)
 {
@@ -395,10 +393,8 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * Map a leaf, then map other memory at all pages of the leaf except the first and the last. The
- * loop repeats this for each @shift: the address of the other memory limits fragments to 2^shift
- * pages. Catches: the split of the leaf makes more than VGPU_PT_STEP_WRITES writes in one step; a
- * fragment is not aligned.
+ * Remap a leaf, except its first and last page, to other memory. Catches: a step makes more than
+ * VGPU_PT_STEP_WRITES writes; a fragment is misaligned.
  */
 static void pt_misaligned(struct kunit *test)
 {
@@ -411,10 +407,8 @@ static void pt_misaligned(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), 0);
 	for (shift = 0; shift <= VGPU_PT_SHIFT; shift++) {
 		/*
-		 * A fragment of 2^f pages is aligned to 2^f pages in the address space and in
-		 * memory. So the two addresses of a page must differ by a multiple of 2^f pages.
-		 * Here they differ by 2048 + 2^shift pages (8 MiB are 2048 pages). So f is at most
-		 * @shift.
+		 * Virtual and memory address differ by 2048 + 2^shift pages. So only fragments of
+		 * at most 2^shift pages are aligned at both addresses.
 		 */
 		u64 memory = SZ_8M + ((1 + BIT_ULL(shift)) << VGPU_PAGE_SHIFT);
 
@@ -431,9 +425,8 @@ static void pt_misaligned(struct kunit *test)
 }
 
 /*
- * Write two leaves, split them by clears of single pages, and write them again. Catches: an
- * aligned span of 2 MiB is not written as one leaf; a split or the second write leaves a wrong
- * entry.
+ * Split two leaves by clears, then write them again. Catches: an aligned 2 MiB span is not written
+ * as one leaf; an entry is wrong.
  */
 static void pt_leaf_split(struct kunit *test)
 {
@@ -493,8 +486,8 @@ static void pt_no_memory(struct kunit *test)
 	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, all);
 	/*
-	 * Six tables are enough for the root, PDB1, PDB0 and three of the window's eight PTBs. So
-	 * the reservation fails, but the pages of these three PTBs can be written.
+	 * Six tables are enough for the root, PDB1, PDB0 and three of eight PTBs. So the
+	 * reservation fails, but these PTBs' pages can be written.
 	 */
 	m->limit = 6;
 	KUNIT_EXPECT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), -ENOMEM);
@@ -508,8 +501,8 @@ static void pt_no_memory(struct kunit *test)
 }
 
 /*
- * Overwrite the tables with random data, and rebuild the tree. Catches: the rebuilt tree lacks a
- * table; an entry still maps a page. (Every entry must be 0 or the pointer to a table.)
+ * Overwrite the tables with random data, then rebuild them. Catches: a table is missing; an entry
+ * still maps a page.
  */
 static void pt_rebuild(struct kunit *test)
 {

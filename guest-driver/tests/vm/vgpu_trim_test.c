@@ -7,8 +7,8 @@
 #include "tests/lib/vgpu_vm_mock.h"
 
 /*
- * Number of tables of the window, which crosses a boundary of root entries: the root; on each side
- * of this boundary one PDB1 and one PDB0; 3 PTBs on one side of it, 6 on the other.
+ * Number of the window's tables: the root, two PDB1 and two PDB0 (the window crosses a boundary of
+ * root entries), 3 + 6 PTBs.
  */
 #define ALL_TABLES	(1 + 2 + 2 + 3 + 6)
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the order of the steps of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c. Catches: the unmap
- * frees the addresses before it has written all page-table entries. (At free addresses, a fault may
- * map an SVM range. A late write would overwrite the entries of this range.)
+ * Test the order of an unmap's steps in vm/vgpu_vm_va.c and vgpu_vm_bo.c. Catches: the unmap frees
+ * addresses before it has written all page-table entries.
  */
 #include <kunit/test-bug.h>
 
@@ -47,11 +46,7 @@ struct cut_watch {
 	unsigned int late;
 };
 
-/*
- * Pages 87 to 598 of the window are mapped by one 2 MiB leaf. If only some of these pages are
- * unmapped, the leaf is split into PTEs. In a mapping of a BO, vbo_mend() also writes the PTEs of
- * the pages that stay mapped.
- */
+/* One 2 MiB leaf maps pages 87 to 598 of the window. A partial unmap splits this leaf into PTEs. */
 static const struct cut_case cuts[] = {
 	{ "head", CUT_CLEAR, 0, 100 },
 	{ "tail", CUT_CLEAR, 1000, 100 },

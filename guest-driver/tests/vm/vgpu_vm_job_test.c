@@ -133,8 +133,8 @@ static void job_bytes_run(struct kunit *test)
 }
 
 /*
- * Catches: an entry is appended to a packet that is not the last one; an entry is appended to a
- * packet although the entry's address does not follow the last entry of this packet.
+ * Catches: an entry is appended to a packet that is not the last one, or that does not end at the
+ * entry's address.
  */
 static void job_gap(struct kunit *test)
 {

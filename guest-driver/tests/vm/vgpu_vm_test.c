@@ -18,9 +18,8 @@ static u32 vm_place(struct vm_mock *m)
 }
 
 /*
- * Catches: a cut removes too many or too few pages; the part of a mapping that remains after a cut
- * has a wrong offset; entries still point to memory that a BO has left; a fragment covers cleared
- * pages.
+ * Catches: a cut removes wrong pages, or leaves a wrong offset; entries point to a moved BO's old
+ * memory; a fragment covers cleared pages.
  */
 static void vm_random(struct kunit *test, bool sdma)
 {
@@ -82,8 +81,8 @@ static void vm_random_sdma(struct kunit *test)
 }
 
 /*
- * Cut a mapping in the middle. Catches: the second remaining mapping is not found by its first
- * address; the entries of the first one still have the BO's old addresses after the BO has moved.
+ * Catches: after a cut, the second remaining mapping is not found by address; after a move of the
+ * BO, the first remaining mapping keeps old entries.
  */
 static void vm_cut_middle(struct kunit *test)
 {
@@ -194,8 +193,7 @@ static void vm_spans_sdma(struct kunit *test)
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
 	/*
-	 * Physical address of the first page: its virtual address plus one page. The loop below
-	 * adds only multiples of 1 GiB to it. So no page has both addresses aligned to 2 MiB, and
+	 * Physical address of the first page: one page above the virtual address, modulo 2 MiB. So
 	 * no span can become a leaf.
 	 */
 	const u64 addr = vm_mock_va(1);
@@ -330,9 +328,8 @@ static void vm_prt_entries(struct kunit *test)
 }
 
 /*
- * Update the entries while another task holds the reservation of one BO, and another BO is in
- * memory that the GPU does not reach. Catches: the update writes entries of these BOs, or a
- * later update does not write them.
+ * Catches: an update writes entries of a BO reserved by another task, or of a BO in system memory;
+ * a later update omits these entries.
  */
 static void vm_moved_stays(struct kunit *test)
 {
@@ -376,9 +373,8 @@ static const struct dma_fence_ops mock_fence_ops = {
 static DEFINE_SPINLOCK(mock_fence_lock);
 
 /*
- * Catches: the fence of vgpu_vm_last_update() signals before the moves of all mapped BOs have
- * completed; vgpu_vm_update_moved(), called with @idle = false, maps a BO before the move of this
- * BO has completed.
+ * Catches: the fence of vgpu_vm_last_update() signals before all BOs have moved;
+ * vgpu_vm_update_moved(), called with @idle = false, maps a BO that is still moving.
  */
 static void vm_last_update(struct kunit *test)
 {
@@ -408,8 +404,8 @@ static void vm_last_update(struct kunit *test)
 	dma_fence_put(last);
 
 	/*
-	 * @idle is false: jobs may run. No BO may be mapped before its move has completed, because
-	 * a job could read the new memory before the move has filled this memory.
+	 * @idle is false: a running job could read the new memory before the move fills this
+	 * memory. So no BO may be mapped yet.
 	 */
 	vgpu_vm_update_moved(&m->vm.base, NULL, false);
 	for (i = 0; i < ARRAY_SIZE(moves); i++)

@@ -152,8 +152,8 @@ static void vmid_twice(struct kunit *test)
 }
 
 /*
- * Two VMIDs are reserved for the render node. Catches: an address space of the render node gets a
- * VMID other than these two; an address space of KFD gets one of the two VMIDs.
+ * Catches: an address space of the render node gets a VMID of KFD; an address space of KFD gets a
+ * VMID of the render node.
  */
 static void vmid_graphics(struct kunit *test)
 {

@@ -58,10 +58,8 @@ void report_close(struct demo *d);
 void report_usage(const struct demo *d);
 
 /*
- * Print a table. Each row compares how far a device counter has risen since @dev with how far the
- * matching driver counter has risen since @drv. First wait, at most AT_REST_MS, until the two
- * values agree in all rows. Count a failure for each row in which the values differ or a counter is
- * missing.
+ * Print a table that compares the increase of device counters since @dev with that of driver
+ * counters since @drv. Count each row that differs as a failure.
  */
 void report_agreement(struct demo *d, const struct vg_counters *dev,
 		      const struct vg_counters *drv);

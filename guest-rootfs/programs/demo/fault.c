@@ -82,8 +82,8 @@ static int prefetch(struct demo *d, void *p, uint64_t bytes)
 }
 
 /*
- * Read all bytes with the CPU, so that the pages migrate back. The @len bytes at offset @at
- * must be FILL, which the engine wrote; all other bytes must be the pattern.
+ * Read all bytes with the CPU, so that the pages migrate back. The @len bytes at @at must be FILL,
+ * the rest must be the pattern.
  */
 static int touch(const char *p, uint64_t bytes, uint64_t at, uint64_t len)
 {

@@ -49,8 +49,8 @@ static int victim_open(struct victim *v)
 }
 
 /*
- * Fill dst by the queue: this shows that the queue works, and victim_check_stopped() expects this
- * content. Then submit a copy that must fail, because its source is not mapped for the GPU.
+ * Fill dst by the queue, as victim_check_stopped() expects. Then submit a copy that must fail: its
+ * source is not mapped for the GPU.
  */
 static int victim_access(struct victim *v)
 {
@@ -102,8 +102,8 @@ static int victim_serve(void *state, char command)
 }
 
 /*
- * Read the lines of the kernel log that were not read before, and search them for a fault of @pid.
- * If there is one, store the line in @line and return true.
+ * Read the new lines of the kernel log. If a line reports a fault of @pid, store this line in @line
+ * and return true.
  */
 static bool log_names(int kmsg, pid_t pid, char *line, size_t size)
 {

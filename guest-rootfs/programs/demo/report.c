@@ -222,14 +222,14 @@ void report_usage(const struct demo *d)
 
 /**
  * struct agreement - a row that compares a counter of the device with counters of the driver
- * @what: text of the row
- * @device: name of the device's counter
- * @driver: name of the driver's counter
- * @minus: name of a counter to subtract from the driver's counter, or NULL
- * @user: count to add to the driver's counter, as its offset in struct vg_tally; -1: none
  */
 struct agreement {
+	/** @what: text of the row */
+	/** @device: name of the device's counter */
+	/** @driver: name of the driver's counter */
+	/** @minus: name of a counter to subtract from the driver's counter, or NULL */
 	const char *what, *device, *driver, *minus;
+	/** @user: offset in struct vg_tally of a count to add to the driver's counter, or -1 */
 	int user;
 };
 
@@ -256,10 +256,8 @@ static uint64_t tally_of(const struct agreement *a)
 }
 
 /*
- * Compute the two values of a row. *@device is the increase of the device's counter between the
- * readings @dev and @dev_now. *@driver is the increase of the driver's counter between @drv and
- * @drv_now, minus the increase of the counter @a->minus if there is one. Return false if a counter
- * is missing.
+ * Store in *@device and *@driver how far the counters of row @a have risen. Return false if a
+ * counter is missing.
  */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,
@@ -281,9 +279,8 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Read the counters until device and driver agree in all rows, at most for AT_REST_MS. The counters
- * may still change after the last step, because the driver clears and unmaps freed memory in the
- * background.
+ * Read the counters until all rows agree, at most for AT_REST_MS: the driver may still clear and
+ * unmap freed memory in the background.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,

@@ -34,8 +34,8 @@ static uint64_t property(const struct vg_gpu *gpu, const char *name)
 }
 
 /*
- * Return the size in bytes of the debugger's area, which has 32 bytes for each wave. In the BO of a
- * context save area, the debugger's area follows the saved state.
+ * Return the size in bytes of the debugger's area, with 32 bytes for each wave. In a context save
+ * area, the debugger's area follows the saved state.
  */
 static uint64_t debug_bytes(const struct vg_gpu *gpu)
 {
@@ -182,16 +182,17 @@ void vg_cq_submit(struct vg_cq *q)
 	*q->doorbell = q->aql ? q->wptr - 1 : q->wptr;
 }
 
-/*
- * Return whether @n dwords (AQL: @n packets) are free in the ring. In a PM4 queue one more dword
- * stays free: the CP stores rptr modulo the ring size, so a full ring would look empty.
- */
+/* Return whether @n dwords (AQL: @n packets) are free in the ring. */
 static bool has_room(const struct vg_cq *q, uint64_t n)
 {
 	uint64_t ring = q->ring.size / 4;
 
 	if (q->aql)
 		return q->wptr + n - vg_cq_rptr(q) <= ring / AQL_PACKET_DWORDS;
+	/*
+	 * One more dword of a PM4 ring stays free: the CP stores rptr modulo the ring size, so a
+	 * full ring would look empty.
+	 */
 	return ((q->wptr - vg_cq_rptr(q)) & (ring - 1)) + n < ring;
 }
 
@@ -221,6 +222,7 @@ uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords)
 		if (wait_room(q, 1))
 			return NULL;
 		at = q->wptr++ * AQL_PACKET_DWORDS & (ring - 1);
+		/* The first dword keeps packet type INVALID until the caller writes this dword. */
 		memset(dw + at + 1, 0, 60);
 		return dw + at;
 	}

@@ -66,11 +66,8 @@ void vg_cq_args(struct vg_cq *q, struct kfd_ioctl_create_queue_args *args);
 int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
 		 uint32_t percentage);
 /*
- * Reserve contiguous space in the ring. Return NULL if the ring stays full for VG_TIMEOUT_MS.
- *
- * PM4: the space is @dwords long.
- * AQL: the space is one packet. The first dword has packet type INVALID, and the caller writes this
- * dword last. All other dwords are 0.
+ * Reserve ring space: @dwords dwords (PM4), or one zeroed packet (AQL). Return NULL if the ring
+ * stays full for VG_TIMEOUT_MS. The caller writes an AQL packet's first dword last.
  */
 uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */

@@ -38,15 +38,14 @@ static pid_t root_pid;
 static __thread struct {
 	uint64_t rng;
 	/*
-	 * point_id() starts each hash with this value. It is the ID of the point (delay.h) at which
-	 * this process or thread was created. In the first process of a case, it is 0.
+	 * ID of the point (delay.h) at which this process or thread was created, or 0 in the first
+	 * process of a case.
 	 */
 	uint64_t path;
+	/* @root: frame of the function that called the case's or the thread's function */
 	/*
-	 * find_path() goes outwards and ends at the first of these two frames. @root is the frame
-	 * of the function that called the case's or the thread's function. @base is the same frame
-	 * as @root, except in a process that the case has forked: there, @base is the frame of the
-	 * function that called fork(). After that function has returned, find_path() ends at @root.
+	 * @base: frame of the function that called fork() in a process that the case forked, else
+	 * equal to @root. find_path() ends at @base or @root.
 	 */
 	void **root, **base;
 } me;
@@ -106,9 +105,8 @@ void delay_begin(const char *name, void *frame)
 		delay_mode = DELAY_AT_POINT;
 	} else if (seed_text) {
 		/*
-		 * Start the random numbers again, so that a case that runs alone has the
-		 * same delays as in a run of all cases. The name in the seed gives each
-		 * case different delays.
+		 * Seed again, so that a case has the same delays alone and in a run of all
+		 * cases. The name makes cases differ.
 		 */
 		me.rng = mix(strtoull(seed_text, NULL, 0), 1);
 		while (*name)
@@ -187,10 +185,8 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call: the return addresses in the stack frames. The path begins with @frame,
- * which is the frame of the call's wrapper. It ends before the frame me.base or me.root. Store the
- * path in @pc, inner addresses first. If the path has more than DELAY_FRAMES addresses, store only
- * the outermost ones. Return the number of stored addresses.
+ * Store in @pc the return addresses from the wrapper's frame @frame outwards, up to the frame
+ * me.base or me.root. Return the number of stored addresses.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {
@@ -214,6 +210,7 @@ static int find_path(void **frame, uintptr_t *pc)
 		}
 		frame = next;
 	}
+	/* If there are more than DELAY_FRAMES addresses, keep only the outermost ones. */
 	kept = n < DELAY_FRAMES ? n : DELAY_FRAMES;
 	for (i = 0; i < kept; i++)
 		pc[i] = ring[(n - kept + i) % DELAY_FRAMES];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Delays at calls that synchronise, to reveal wrong assumptions about order. The linker option
- * --wrap (programs/Makefile) replaces these calls by wrappers. A delay point, or point, is a
- * wrapped call together with the path of return addresses that led to the call.
+ * Delays at calls that synchronise, to reveal wrong assumptions about order. A delay point, or
+ * point, is a wrapped call (delay_wrap.c) with one path of return addresses.
  */
 #ifndef DELAY_H
 #define DELAY_H
@@ -19,9 +18,8 @@
  */
 struct delay_point {
 	/**
-	 * @id: hash of @what, @pc, and the ID of the point at which the process or thread was
-	 * created (0 in the first process of the case). @id is the same in each run of one build.
-	 * 0 if this entry of the table is free
+	 * @id: hash of @what, @pc and the point that created the process or thread. The same in
+	 * each run of one build; 0 in a free entry
 	 */
 	uint64_t id;
 	/** @what: name of the wrapped call */
@@ -43,22 +41,21 @@ const char *delay_seed(void);
 /*
  * Return the value of VGPU_TEST_DELAY_POINT, or NULL if it is empty or not set:
  *
- *   count    print the number of points of each case
- *   K, 0xID  delay at the K-th point of each case, or at the point with this ID
- *   each     run each case once for each of its points
+ *   count  print the number of points of each case
+ *   K      delay at the K-th point of each case
+ *   0xID   delay at the point with this ID
+ *   each   run each case once for each of its points
  */
 const char *delay_point_mode(void);
 
 /*
- * Before a case is forked: clear the table of points, and select the point to delay. If @id is not
- * 0, select the point with this ID. If @number is not 0, select the point with this number (see
- * delay_get()). At least one of @id and @number is 0. If both are 0, no point is delayed.
+ * Before a case is forked: clear the table of points, and select a point by @id or @number
+ * (delay_get()). At least one is 0; 0 selects none.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function. In this process, the outermost return address that leads to a point
- * (delay_point.pc) lies in this calling function.
+ * calls the case's function: delay_point.pc ends there.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

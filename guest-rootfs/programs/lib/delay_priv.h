@@ -13,8 +13,8 @@
 enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
 
 /*
- * Kinds of wrapped calls. DELAY_RANDOM delays calls of all kinds. DELAY_AT_POINT counts only calls
- * of the last two kinds as delay points (delay.h), and delays only calls at the selected point.
+ * Kinds of wrapped calls. DELAY_RANDOM delays calls of all kinds. For DELAY_AT_POINT, only calls of
+ * the last two kinds are delay points (delay.h).
  */
 enum delay_kind {
 	DELAY_UNCOUNTED,	/* any other call, which is not a delay point */
@@ -49,9 +49,8 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Most wrappers call delay_before() and delay_after() around the wrapped call. The two functions
- * may sleep, and preserve errno. @frame is the frame address of the wrapper. @what is the name of
- * the call, or for example "child" directly after fork().
+ * Called before and after a wrapped call; may sleep, and preserve errno. @frame is the wrapper's
+ * frame address. @what names the call, or is "child" after fork().
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
@@ -64,8 +63,7 @@ enum delay_kind delay_kind_of_file(int fd);
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
- * A new process or thread calls this function to set its state (me in delay.c). @o is the result of
- * delay_fork_origin() in the creator. @root and @base are the new values of me.root and me.base. If
+ * Set the state of a new process or thread (me in delay.c). @o comes from delay_fork_origin(). If
  * @root is NULL, me.root keeps the creator's value.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);

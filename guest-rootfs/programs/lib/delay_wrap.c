@@ -185,9 +185,8 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 }
 
 /*
- * With VGPU_TEST_DELAYS, every _exit() gets a random delay. With VGPU_TEST_DELAY_POINT, a process
- * that the case forked may be delayed, but not the process that runs the case's function: only the
- * parent waits for this exit, and the parent (see tap.c) is not a part of the case.
+ * With VGPU_TEST_DELAY_POINT, do not delay the exit of the case's first process: only its parent
+ * (tap.c), which is no part of the case, waits for this exit.
  */
 void __wrap__exit(int status)
 {

@@ -21,17 +21,17 @@
 
 /**
  * struct vg_gpu - one GPU node of the topology
- * @gpu_id: ID in KFD's ioctls
- * @node: number of the node in the topology
- * @minor: DRM render minor (128 or above)
- * @fd: open file of the render node; vg_acquire_vm() gives the VM of this file to KFD
- * @aperture: the GPU's apertures, as GET_PROCESS_APERTURES_NEW reports them
  */
 struct vg_gpu {
+	/** @gpu_id: ID in KFD's ioctls */
 	uint32_t gpu_id;
+	/** @node: number of the node in the topology */
 	int node;
+	/** @minor: DRM render minor (128 or above) */
 	int minor;
+	/** @fd: open file of the render node; vg_acquire_vm() gives the VM of this file to KFD */
 	int fd;
+	/** @aperture: the GPU's apertures, as GET_PROCESS_APERTURES_NEW reports them */
 	struct kfd_process_device_apertures aperture;
 };
 

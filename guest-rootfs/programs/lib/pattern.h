@@ -11,14 +11,13 @@
 void *vg_map_anon(uint64_t size);
 void vg_unmap_anon(void *p, uint64_t size);
 /*
- * Fill @bytes bytes at @p with a pattern. Each byte of the pattern depends on @seed and on the
- * byte's distance from the origin of the pattern, which is @offset bytes before @p.
+ * Fill @bytes bytes at @p with a pattern, beginning at byte @offset of the pattern. @seed selects
+ * the pattern.
  */
 void vg_pattern_fill(void *p, uint64_t bytes, uint64_t seed, uint64_t offset);
 /*
  * Compare @bytes bytes at @p with the pattern of vg_pattern_fill(). Return 0, or -EILSEQ if a
- * byte differs; vg_error() then names the offset of the first such byte, and the expected and
- * the found value.
+ * byte differs (vg_error() describes the first).
  */
 int vg_pattern_check(const void *p, uint64_t bytes, uint64_t seed,
 		     uint64_t offset);

@@ -34,16 +34,16 @@ int vr_gem_va(int fd, uint32_t handle, uint32_t op, uint32_t flags, uint64_t va,
 
 /**
  * struct vr_bo - a BO with a CPU and a GPU address
- * @fd: open file of the render node
- * @handle: GEM handle, or 0 if the structure holds no BO
- * @va: GPU address, or 0 if the BO is not mapped for the GPU
- * @size: size in bytes, a multiple of the page size
- * @cpu: CPU mapping
  */
 struct vr_bo {
+	/** @fd: open file of the render node */
 	int fd;
+	/** @handle: GEM handle, or 0 if the structure holds no BO */
 	uint32_t handle;
+	/** @va: GPU address, or 0 if the BO is not mapped for the GPU */
+	/** @size: size in bytes, a multiple of the page size */
 	uint64_t va, size;
+	/** @cpu: CPU mapping */
 	void *cpu;
 };
 
@@ -114,9 +114,8 @@ int vr_cs_submit(int fd, const struct vr_cs *cs, uint64_t *seq);
 int vr_submit(int fd, uint32_t ctx, uint32_t ring, const struct vr_ib *ib,
 	      const uint32_t *handles, uint32_t n, uint64_t *seq);
 /*
- * Wait for job @seq at most @ns nanoseconds, or without a limit if @ns is ~0. Return 0 if the
- * job has completed, -ETIME if the time has passed, or another -errno, such as the error of
- * the job.
+ * Wait for job @seq at most @ns nanoseconds (~0: without a limit). Return 0, -ETIME after @ns, or
+ * another -errno, such as the job's error.
  */
 int vr_wait(int fd, uint32_t ctx, uint32_t ring, uint64_t seq, uint64_t ns);
 /* Return the CLOCK_MONOTONIC time @ns from now, or ~0 if @ns is ~0. */

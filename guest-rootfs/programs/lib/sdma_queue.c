@@ -145,13 +145,13 @@ void vg_queue_submit(struct vg_queue *q)
 	*q->doorbell = q->wptr;
 }
 
-/*
- * Wait between two polls. The first 63 waits only yield, because a short job ends sooner than a
- * sleep. Later waits sleep, because a spinning vCPU takes host CPU time from the engine's thread.
- * Return false after @deadline.
- */
+/* Wait between two polls. Return false after @deadline. */
 static bool poll_pause(unsigned int *round, uint64_t deadline)
 {
+	/*
+	 * First yield: a short job ends sooner than a sleep. Later sleep: a spinning vCPU takes
+	 * host CPU time from the engine's thread.
+	 */
 	if (++*round < 64)
 		sched_yield();
 	else

@@ -56,17 +56,16 @@ int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
- * For a queue of any type: map the doorbell at @offset, a value that CREATE_QUEUE returned. Store
- * the start of the mapping in *@page. Return the address of the doorbell, or NULL on an error.
+ * Map the doorbell at @offset, from CREATE_QUEUE for any type of queue. *@page receives the start
+ * of the mapping. Return the doorbell's address or NULL.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 /* For a queue of any type: destroy queue @id and, unless @page is NULL, unmap @page. */
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);
 
 /*
- * Reserve contiguous space for a packet of @dwords and advance wptr. If the ring is full, submit
- * and wait. Return NULL if the wait exceeds VG_TIMEOUT_MS, or if the packet is larger than the
- * ring.
+ * Reserve ring space for a packet of @dwords. If the ring is full, submit and wait. Return NULL
+ * after VG_TIMEOUT_MS, or if the packet exceeds the ring.
  */
 uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */

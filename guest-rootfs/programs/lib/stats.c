@@ -206,9 +206,8 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	       vg_now() < until)
 		vg_sleep_us(1000);
 	/*
-	 * The loop below waits until the kernel has removed the dump, because the kernel drops new
-	 * dumps until then. The link in /sys/class/devcoredump disappears too early for this check,
-	 * so check the path that the link leads to.
+	 * The link in /sys/class/devcoredump disappears before the kernel has removed the dump: use
+	 * the path that the link leads to.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);
@@ -220,6 +219,7 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 		fputs("1", f);
 		fclose(f);
 		until = vg_deadline();
+		/* Until the kernel has removed this dump, it drops new dumps. */
 		while (!ret && !access(path, F_OK)) {
 			if (vg_now() > until)
 				ret = vg_fail(-ETIMEDOUT, "%s is not removed",

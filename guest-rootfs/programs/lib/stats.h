@@ -57,9 +57,13 @@ int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
- * Store in *@open how many retry faults are not acknowledged yet (faults_retry - cam_acks). *@open
- * can be negative: after a ring overflow or a GART recovery, the driver acknowledges uncounted
- * faults. Return 0 or -errno (-ENOENT: no such counters).
+ * After a ring overflow or a GART recovery, the counter cam_acks can exceed faults_retry: the
+ * driver acknowledges faults that faults_retry does not count.
+ */
+
+/*
+ * Store the number of unacknowledged retry faults (faults_retry - cam_acks) in *@open. Return 0 or
+ * -errno (-ENOENT: no such counters).
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
@@ -77,9 +81,8 @@ int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /*
- * Wait at most @timeout_ms for a devcoredump, and read it into @text (empty if no dump appeared).
- * Then remove the dump, because the kernel drops new dumps until the removal. Return 0, or
- * -ETIMEDOUT if the dump was not removed.
+ * Read a devcoredump into @text and remove the dump; @text is empty if none appears within
+ * @timeout_ms. Return 0 or -ETIMEDOUT (dump not removed).
  */
 int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
 
@@ -93,9 +96,8 @@ struct vg_tally {
 };
 
 /*
- * Return a pointer, never NULL, to the sums of bytes of all packets emitted so far by
- * vg_emit_copy() and vg_emit_fill(). Children forked after the first call of this function share
- * these sums.
+ * Return the byte sums of vg_emit_copy() and vg_emit_fill(), never NULL. Children that are forked
+ * after the first vg_tally() share these sums.
  */
 struct vg_tally *vg_tally(void);
 

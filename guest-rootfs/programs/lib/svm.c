@@ -76,8 +76,8 @@ int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
 }
 
 /*
- * Count pages whose pagemap entry has bit 62 (swapped) and not bit 63 (present). In a guest without
- * a swap device, an anonymous page with such an entry is device-private or being migrated.
+ * Count pages with pagemap bit 62 (swapped) and without bit 63 (present). Without a swap device,
+ * such an anonymous page is device-private or being migrated.
  */
 long vg_pages_in_vram(const void *addr, uint64_t size)
 {

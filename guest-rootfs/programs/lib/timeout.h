@@ -11,18 +11,21 @@ uint64_t vg_now(void);
 void vg_sleep_us(unsigned int us);
 
 /*
- * Return the time limit of a wait in ms: 30 s times VGPU_TEST_SCALE. If VGPU_TEST_SCALE is not set,
- * the limit is 60 s. A run of the suites sets VGPU_TEST_SCALE to the slowness of the host relative
- * to the reference machine, a number from 1 to 4.
+ * A run of the suites sets VGPU_TEST_SCALE to the slowness of the host relative to the reference
+ * machine, from 1 to 4.
+ */
+
+/*
+ * Return the time limit of a wait in ms: VGPU_TEST_SCALE times 30 s, or 60 s if VGPU_TEST_SCALE is
+ * not set.
  */
 int vg_timeout_ms(void);
 #define VG_TIMEOUT_MS	vg_timeout_ms()
 /* Return the time in ns at which a wait that begins now must end: vg_now() plus VG_TIMEOUT_MS. */
 uint64_t vg_deadline(void);
 /*
- * Measure the slowness of the machine again, for about 0.3 s. If the result is above
- * VGPU_TEST_SCALE, set VGPU_TEST_SCALE to the result (at most 4), for this process and children
- * forked later. Return true if the limits have grown. Without VGPU_TEST_SCALE, return false.
+ * If VGPU_TEST_SCALE is set, measure the machine's slowness again (0.3 s), and raise
+ * VGPU_TEST_SCALE to a higher result. Return true if the limits have grown.
  */
 bool vg_scale_again(void);
 

@@ -37,16 +37,16 @@ struct hold {
 };
 
 /*
- * First step of hold_engines(), with the same parameters: create the BOs of @h. For this, the
- * driver may need to run copies on the engines, so open every hold before jobs occupy the engines.
+ * First step of hold_engines(): create the BOs of @h. Open every hold before a job occupies the
+ * engines, because the creation may need an engine.
  */
 void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
 	       uint64_t bytes);
 /* Second step of hold_engines(): submit one job, and do not wait for the start of the job. */
 void hold_add_job(struct hold *h);
 /*
- * Occupy all engines: when the function returns, a job runs on each engine. The jobs use
- * @user, page-aligned memory of @bytes bytes, unless @user is NULL. An error ends the case.
+ * Occupy all engines: wait until a job runs on each. The jobs use @bytes bytes at @user
+ * (page-aligned or NULL). An error ends the case.
  */
 void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
 		  uint64_t bytes);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Race two calls. A real-time thread makes the second call after a random time. By default, the
- * thread runs on the CPU of the first call, and preempts the first call. With CONFIG_PREEMPT (debug
- * kernel), the thread can do so even while the first call executes kernel code.
+ * Race two calls. A real-time thread makes the second call after a random time, by default on the
+ * CPU of the first call.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -23,6 +22,11 @@ void race_salt(uint64_t salt);
 /* Return a random number below @n. */
 uint64_t race_below(uint64_t n);
 
+/*
+ * On the CPU of the first call, the thread of the second call preempts the first call, with
+ * CONFIG_PREEMPT even in kernel code.
+ */
+
 /* race_begin() starts the thread for the second call of each race; race_end() ends the thread. */
 void race_begin(void);
 void race_end(void);
@@ -37,8 +41,8 @@ void race_apart(bool apart);
  */
 void race_storm(bool storm);
 /*
- * Run @call; start @opponent at a random time during @call or shortly after it. Return the result
- * of @call, and store the result of @opponent in *@theirs unless @theirs is NULL.
+ * Run @call, and start @opponent during @call or shortly after. Return the result of @call; store
+ * that of @opponent in *@theirs unless NULL.
  */
 int race(int (*call)(void), int (*opponent)(void), int *theirs);
 
@@ -65,12 +69,13 @@ pid_t race_child(void);
 /* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);
 /*
- * Run @round() in a child @rounds times, and kill each child except the first at a random time. A
- * child may end before the kill. After each child, the memory in use must return to its value at
- * the start.
+ * Run @round() in a child @rounds times; kill each child except the first at a random time. Each
+ * child's memory must become free.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
-/* A function that a child of race_unbind() calls. Returns 0 or -errno. */
+/*
+ * A function that a child of race_unbind() calls. Returns 0 or -errno, which race_unbind() ignores.
+ */
 typedef int race_call(void);
 
 /**
@@ -86,9 +91,8 @@ struct race_calls {
 };
 
 /*
- * Seed the random numbers, then repeat @rounds times: a child runs random calls and unbinds the GPU
- * during one of them, then the parent binds the GPU. Errors of the calls are ignored. The case ends
- * if an unbind fails.
+ * Repeat @rounds times: a child unbinds the GPU during one of its random calls; the parent binds
+ * the GPU. A failed unbind ends the case.
  */
 void race_unbind(const struct race_calls *calls, int rounds);
 

@@ -26,14 +26,13 @@ struct slow_file {
 };
 
 /*
- * Make the file and become its FUSE server. The file is mounted in a new mount namespace, so only
- * the calling process and children forked later see it. Call slow_file_make() only once in a case.
+ * Make the file and become its FUSE server. Only this process and children forked later see the
+ * file. Call slow_file_make() only once in a case.
  */
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed);
 /*
- * Close the /dev/fuse that a child has inherited. If a child kept it open, accesses to the file
- * would wait forever after the server's end, and not fail. The child calls this function before it
- * does anything else.
+ * Close a child's inherited /dev/fuse; each child calls this first. Otherwise, after the server's
+ * end, accesses to the file would wait forever instead of failing.
  */
 void slow_file_leave(struct slow_file *f);
 /* For a child: call slow_file_leave(), then map the file read-only. */

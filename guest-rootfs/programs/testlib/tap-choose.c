@@ -6,8 +6,8 @@
 #include "tap-choose.h"
 
 /*
- * Return the next line of VGPU_TEST_LEAVE_OUT, store the line's length in *@length, and advance
- * *@at to the line after the returned one. Return NULL if there is no further line.
+ * Return the line of VGPU_TEST_LEAVE_OUT at *@at (NULL: no further line), store the line's length
+ * in *@length, and advance *@at to the next line.
  */
 static const char *next_line(const char **at, size_t *length)
 {

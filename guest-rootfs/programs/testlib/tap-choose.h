@@ -6,12 +6,11 @@
 #include "tap.h"
 
 /*
- * Return true if @only selects the name of @c and VGPU_TEST_LEAVE_OUT does not contain the name.
- * @only is one of:
+ * Return true if @only selects @c and VGPU_TEST_LEAVE_OUT does not name @c. @only is:
  *
- *   ""      select all names
- *   "=xyz"  select the name "xyz"
- *   "xyz"   select all names that contain "xyz"
+ *   ""      all cases
+ *   "=xyz"  the case "xyz"
+ *   "xyz"   all cases with "xyz" in the name
  */
 bool tap_chosen(const struct tap_case *c, const char *only);
 /* Return true if @only selects the name of a case, even if VGPU_TEST_LEAVE_OUT contains the name. */

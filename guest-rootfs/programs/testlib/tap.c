@@ -25,16 +25,16 @@
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 /*
- * Time limit in ms for the end of a killed process. If tap_short() is true, guest_tests.py relies
- * on a report of a hang in less than 4 minutes. The report takes at most CASE_LIMIT_MS +
- * KILL_LIMIT_MS. VG_TIMEOUT_MS is at most 120 s, so this sum is at most 180 s + 40 s.
+ * If tap_short(), guest_tests.py relies on the report of a hang within 4 minutes. CASE_LIMIT_MS +
+ * KILL_LIMIT_MS is then at most 220 s.
  */
+
+/* Time limit in ms for the end of a killed process. */
 #define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)
 #define ROUND_LIMIT_MS	30000
 /*
- * Time limit in ms of a case if VGPU_TEST_DELAY_POINT is "each" (delay.h). A wait inside the case
- * ends after VG_TIMEOUT_MS. The limit of the case is longer, so that such a wait fails first, with
- * its own message.
+ * Time limit of a case in ms if VGPU_TEST_DELAY_POINT is "each": longer than VG_TIMEOUT_MS, so that
+ * a wait inside the case fails first.
  */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
 
@@ -92,8 +92,8 @@ bool tap_short(void)
 }
 
 /*
- * Return the number of rounds of a loop: @rounds, or fewer in the short form. A loop of several
- * rounds keeps at least two in the short form, so that it still repeats.
+ * Return @rounds, or fewer in the short form: at least two rounds of several, so that a loop still
+ * repeats.
  */
 static int shorter(int rounds)
 {
@@ -185,9 +185,8 @@ static unsigned int child_limit_ms(void)
 }
 
 /*
- * Wait for @pid. After @limit_ms() ms, call vg_scale_again(), which can raise the limit. If the
- * new limit has passed, too, kill @pid. Return the wait status, or -1 if @pid was killed or
- * waitpid() failed.
+ * Wait for @pid; after @limit_ms() ms, which vg_scale_again() may raise, kill @pid. Return the wait
+ * status, or -1 (@pid killed or waitpid() failed).
  */
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {
@@ -382,8 +381,8 @@ const struct tap_case *tap_this(void)
 }
 
 /*
- * Kill and reap all processes of a case. The runner can reap processes that the case's process
- * forked, because the runner is their subreaper: they become its children when their parent ends.
+ * Kill and reap all processes of a case. Being a subreaper, the runner can also reap children of
+ * the case's dead process.
  */
 static void end_group(pid_t group)
 {

@@ -26,18 +26,18 @@ struct tap_case {
 };
 
 /*
- * Return the running case: a pointer into the array of cases that was passed to tap_main(). If
- * several cases have the same function, the function can choose its parameters by the index of the
- * running case in that array.
+ * Return the running case as a pointer into @cases of tap_main(). A function of several cases can
+ * choose parameters by the index of the case.
  */
 const struct tap_case *tap_this(void);
+/* VGPU_TEST_LEAVE_OUT lists cases to leave out, one full name a line. */
+
 /*
- * Run all cases, or those that argv[1] selects (tap_chosen()). VGPU_TEST_LEAVE_OUT lists cases to
- * leave out, one full name a line. Return the exit status:
+ * Run the cases that argv[1] selects (tap_chosen()). Return:
  *
- *   0  no case failed, or all selected cases are left out
+ *   0  no case failed, or all left out
  *   1  a case failed
- *   2  no case is selected, or VGPU_TEST_LEAVE_OUT has an unknown name
+ *   2  nothing selected, or unknown name in VGPU_TEST_LEAVE_OUT
  */
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv);
 
@@ -84,17 +84,16 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 bool tap_short(void);
 /*
- * Return true if a loop must execute round number @round, counted from 0. The number of rounds is:
+ * Return true if a loop must run round @round (from 0). Rounds:
  *
  *   normally           @rounds
- *   short form         @rounds / 4, but at least 2, or 1 if @rounds is 1
- *   VGPU_TEST_SECONDS  @rounds, and further rounds until this number of seconds has passed
+ *   short form         @rounds / 4, at least min(@rounds, 2)
+ *   VGPU_TEST_SECONDS  @rounds, then more within these seconds
  */
 bool tap_goes_on(int round, int rounds);
 /*
- * Return VGPU_TEST_ROUNDS if it is set; otherwise @many in the long form (VGPU_TEST_SECONDS),
- * a quarter of @few in the short form (but at least 2, or 1 if @few is 1), and @few in all other
- * runs.
+ * Return VGPU_TEST_ROUNDS if it is set, else @many if VGPU_TEST_SECONDS is set, else @few. The
+ * short form reduces @few as tap_goes_on() does.
  */
 int tap_rounds(int few, int many);
 /*
@@ -103,8 +102,8 @@ int tap_rounds(int few, int many);
  */
 bool tap_debug_kernel(void);
 /*
- * On the debug kernel, skip the case unless VGPU_TEST_SECONDS is set. This function is for cases
- * that migrate many pages: the debug kernel needs more than a millisecond for each page.
+ * On the debug kernel, skip the case unless VGPU_TEST_SECONDS is set. For cases that migrate many
+ * pages (over 1 ms a page).
  */
 void tap_long_on_debug(void);
 /*
@@ -121,13 +120,13 @@ char *tap_anon(uint64_t size);
 /* Load vgem and open its DRM node. Without such a node, the case is skipped. */
 int tap_open_vgem(void);
 /*
- * Run @fn(&fd) in a child, and kill the child @us microseconds after it has written a byte to fd.
- * @fn writes this byte when its work begins, and works until the child is killed.
+ * Run @fn(&fd) in a child. @fn writes one byte to fd and then works without end; @us microseconds
+ * later, the child is killed.
  */
 void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 /*
- * Run @fn(arg) in a child, and return the child's pid after its end. If the child calls tap_skip(),
- * the case is skipped. If the child ends with any other status than 0, the case fails.
+ * Run @fn(arg) in a child to its end; return the child's pid. tap_skip() in the child skips the
+ * case; another nonzero status fails the case.
  */
 pid_t tap_in_child(void (*fn)(void *), void *arg);
 /*
@@ -136,8 +135,8 @@ pid_t tap_in_child(void (*fn)(void *), void *arg);
  */
 void tap_read(const char *path, char *text, size_t size);
 /*
- * Return the number that follows the first occurrence of @name in a file. If @name is "", return
- * the number at the start of the file. The case fails if the file does not contain @name.
+ * Return the number after the first occurrence of @name in a file ("": at the start). The case
+ * fails if @name does not occur.
  */
 uint64_t tap_read_number(const char *path, const char *name);
 /*
@@ -154,9 +153,8 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 		     uint64_t bytes);
 
 /*
- * Try once to evict all BOs that are not pinned, including BOs that queues use, from the memory
- * @what ("vram" or "gtt"). If the eviction fails, tap_evict() fails the case; tap_evict_some()
- * ignores the failure.
+ * Try once to evict all unpinned BOs, even BOs that queues use, from @what ("vram" or "gtt").
+ * tap_evict_some() ignores a failure; tap_evict() fails the case.
  */
 void tap_evict(const struct vg_gpu *gpu, const char *what);
 void tap_evict_some(const struct vg_gpu *gpu, const char *what);
@@ -178,35 +176,33 @@ void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
 /* Create an event for memory faults and return the event's ID. A failure ends the case. */
 uint32_t tap_fault_event(struct vg *vg);
 /*
- * Wait for an event of tap_fault_event() and return the event's data. Before the driver signals the
- * event, it stops the queues of the process on the GPU of the fault. The case fails after
- * VG_TIMEOUT_MS.
+ * Await an event of tap_fault_event(); the case fails after VG_TIMEOUT_MS. Before the event, the
+ * driver stops the process's queues on the faulting GPU.
  */
 struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
 						     uint32_t event);
 
 /*
- * Return true if Linux allows PCIe peer-to-peer between the GPUs. The function assumes that Linux
- * allows it on an AMD CPU from Zen on, and on no other CPU.
+ * Return true if Linux allows PCIe peer-to-peer between the GPUs. Assumption: only on AMD CPUs from
+ * Zen on.
  */
 bool tap_pcie_p2p(void);
 /*
- * Two processes alternate. Each has an array @fds with the read end of one pipe and the write end
- * of another: tap_await() reads from fds[0], tap_step() writes to fds[1]. The case fails if the
- * other process has ended.
+ * Two processes alternate: tap_await() reads from the pipe fds[0], tap_step() writes to the pipe
+ * fds[1]. The case fails if the other process has ended.
  */
 void tap_step(const int *fds);
 void tap_await(const int *fds);
 /*
- * Barrier: wait until @n processes that share *@here have called the function. The case fails if a
- * process does not call tap_meet() in time. Each barrier has its own word, initially 0.
+ * Barrier on the shared word *@here, initially 0: wait until @n processes have called tap_meet().
+ * The case fails after VG_TIMEOUT_MS.
  */
 void tap_meet(uint32_t *here, uint32_t n);
 /* Map a page of zeros that children share; a failure ends the case. */
 void *tap_shared_page(void);
 /*
- * Reap @n children of the case in the order in which they end. The case fails as soon as one child
- * has failed, because other children may wait for the failed child and never end.
+ * Reap @n children in the order of their ends. The case fails at the first failed child, because
+ * others may wait for that child forever.
  */
 void tap_reap(const pid_t *pids, int n);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest program of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). The host
- * injects failures and sends commands, one line each, on stdin. For each command, the program
- * prints one line of names and values.
+ * Guest program of "./vgpu check-recovery" (tools/vgpu_tools/testing/recovery.py). The host sends
+ * commands as lines on stdin; the program answers each with one line.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -68,8 +67,8 @@ static int make_bos(void)
 }
 
 /*
- * Return the number of BOs with the right contents. A BO counts if its bytes are right in the BO
- * itself and in the copy that copy_all() made in the BO "stage".
+ * Return the number of intact BOs. An intact BO has the right bytes itself and in its copy by
+ * copy_all() in "stage".
  */
 static int count_intact(void)
 {
@@ -119,8 +118,8 @@ static int migrate(bool reset)
 }
 
 /*
- * Command "broken": call migrate(). The host makes the engine of the kernel's ring hang, and again
- * after each recovery, until the driver gives up the engines. Then the CPU copies instead.
+ * Command "broken": call migrate(). The host makes the kernel's engine hang repeatedly, until
+ * the driver gives up and lets the CPU copy.
  */
 static void do_broken(void)
 {
@@ -158,8 +157,8 @@ static void do_copy(bool reset)
 }
 
 /*
- * Command "flush": unmap the BO "stage", which is the destination of copy_all(), and map the BO
- * again. Then call copy_all(). The host makes a hub not acknowledge the TLB flush of the unmap.
+ * Command "flush": unmap the BO "stage" and map it again, then call copy_all(). The host suppresses
+ * the acknowledgement of the unmap's TLB flush.
  */
 static void do_flush(void)
 {
@@ -226,9 +225,8 @@ static bool is_bus_error(const volatile char *p)
 }
 
 /*
- * Runs in a child process: reset the device, which loses VRAM. Return the number of correct BOs
- * (in VRAM: lost and reported as lost; in GTT: intact and not reported), or a negative number on an
- * error.
+ * Runs in a child: reset the device, which loses VRAM. Return the number of correct BOs, or a
+ * negative number on an error.
  */
 static int lose_vram(int to, int from)
 {
@@ -266,6 +264,10 @@ static int lose_vram(int to, int from)
 	for (i = 0; i < LOST_BOS; i++) {
 		bool right = !vg_pattern_check(b[i].cpu, bo_bytes(i), SEED, i);
 
+		/*
+		 * A correct BO in VRAM is lost and reported as lost; a correct BO in GTT is
+		 * neither.
+		 */
 		n += said_lost(&b[i]) == i % 2 && right == !(i % 2);
 	}
 	/*
@@ -304,9 +306,8 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * Runs in a child process: reset the device while BOs are being evicted from VRAM. Return the
- * number of BOs for which the driver's report (lost or not) agrees with the contents, or a negative
- * number on an error.
+ * Runs in a child: reset the device during evictions from VRAM. Return the number of correctly
+ * reported BOs (lost or not), or a negative number.
  */
 static int lose_moving(int to, int from)
 {
@@ -408,8 +409,8 @@ static int child_end(struct child *c)
 }
 
 /*
- * Command "lost", see lose_vram(). The host sends "lost" and "moves" after all other commands,
- * because both lose VRAM. The loss also stops the queue of copy_all(), which other commands need.
+ * Command "lost" (see lose_vram()). The host sends "lost" and "moves" last: lost VRAM stops the
+ * queue that other commands need.
  */
 static void do_lost(void)
 {
@@ -495,9 +496,8 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 }
 
 /*
- * Runs in a child process: let a queue read poison, check the driver's reports, and check a new
- * queue. Return the time in us from the creation of the reading queue to the last report, or a
- * negative number on an error.
+ * In a child: let a queue read poison, and check the driver's reports. Return the us until the last
+ * report, or a negative number.
  */
 static int poisoned(bool cp)
 {
@@ -530,6 +530,7 @@ static int poisoned(bool cp)
 	vg_queue_submit(&other);
 	if (vg_wait(&other, seq, 100) != -ETIMEDOUT)
 		return vg_fail(-EIO, "a queue went on after poison");
+	/* A new queue must work. */
 	if (vg_queue_create(&vg, gpu, RING, &fresh) ||
 	    vg_copy(&fresh, dst.cpu, src.cpu, VG_MIB) ||
 	    vg_pattern_check(dst.cpu, VG_MIB, SEED, 3))
@@ -552,8 +553,8 @@ static int poisoned_cp(int to, int from)
 }
 
 /*
- * Command "poison" (SDMA queue) or "cp" (compute queue): let a child read poison in VRAM, which the
- * host injects. Then check that copy_all() still works.
+ * Command "poison" (SDMA queue) or "cp" (compute queue): a child reads injected poison in VRAM.
+ * Then copy_all() must still work.
  */
 static void do_poison(int (*fn)(int to, int from))
 {
@@ -575,9 +576,8 @@ static void do_moves(void)
 }
 
 /*
- * Runs in a child process: the child's second queue hangs the engine that the parent's queue uses.
- * Return the constant BOS on success, because do_hang() expects this value. Return a negative
- * number on an error.
+ * Runs in a child: its second queue hangs the engine that the parent's queue uses. Return BOS, or a
+ * negative number on an error.
  */
 static int guilty(int to, int from)
 {
@@ -602,12 +602,13 @@ static int guilty(int to, int from)
 	 */
 	if (vg_wait(&mine[1], seq, 100) != -ETIMEDOUT)
 		return vg_fail(-EIO, "a queue that hung went on");
+	/* On success, do_hang() expects BOS. */
 	return vg_queue_finish(&mine[0], VG_TIMEOUT_MS) ? -1 : BOS;
 }
 
 /*
- * Command "hang": a queue of a child hangs the engine that the queue of copy_all() also uses. The
- * driver must stop the child's queue, and all other work must continue.
+ * Command "hang": a child's queue hangs the engine that copy_all() uses. The driver must stop this
+ * queue only; other work must continue.
  */
 static void do_hang(void)
 {

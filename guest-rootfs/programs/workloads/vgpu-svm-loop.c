@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-loop copy|exchange|truncate: let queues access shared memory whose pages fault one by
- * one, until standard input ends, and check every byte. Tests disturb the faults and invalidations
- * from outside.
+ * vgpu-svm-loop copy|exchange|truncate: queues access shared memory that faults page by page, until
+ * stdin ends. Tests disturb the faults and invalidations from outside.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -131,9 +130,8 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * Copy from the pages of a file, and then truncate the file. The host injects a spurious fault in
- * the mapping of the truncated file. The driver must not stop the process's queues because of this
- * fault.
+ * Copy from pages of a file, and truncate the file. Then the host injects a spurious fault there,
+ * which must not stop the queues.
  */
 static int cut_file(void *arg, uint64_t round)
 {
@@ -145,9 +143,8 @@ static int cut_file(void *arg, uint64_t round)
 	vg_pattern_fill(l->file, SIZE, round, 0);
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
 	/*
-	 * After a truncation, the driver acknowledges the first fault that it cannot repair. If it
-	 * cannot repair a later fault, it stops the queues (docs/faults.md). So the injected fault
-	 * must be the first one: before the truncation, wait for all faults of copy_by_all().
+	 * After a truncation, only the first unrepairable fault leaves the queues running
+	 * (docs/faults.md). So first wait for the faults of copy_by_all().
 	 */
 	if (!ret)
 		ret = await_acks(l);
@@ -178,9 +175,8 @@ static int move_page(struct loop *l, int from, int to)
 }
 
 /*
- * Let two pages exchange their addresses. A queue reads both pages before and after the exchange,
- * so a stale translation causes a wrong byte. No GPU writes to the pages, because a write through a
- * stale translation would damage other memory.
+ * Exchange the addresses of two pages. The GPU only reads them: a stale translation gives a wrong
+ * byte, but a write would damage other memory.
  */
 static int exchange(void *arg, uint64_t round)
 {

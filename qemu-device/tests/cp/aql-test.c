@@ -95,9 +95,8 @@ static void finish(Fixture *f)
 }
 
 /*
- * Catches: a barrier completes early, or waits for a null signal; the reported
- * read index is not the number of completed packets; the header of a completed
- * packet stays valid; the queue does not continue at the start of the ring.
+ * Catches: a barrier packet completes early, or waits for a null signal; the
+ * queue does not continue at the start of the ring.
  */
 static void test_barrier(void)
 {
@@ -119,19 +118,19 @@ static void test_barrier(void)
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
     /*
-     * The OR packet is complete. The AND packet waits for signals 0 and 2. Set
-     * signal 1 to the value 1 again. If the AND packet has already found the
-     * value 0 in signal 1, the packet ignores the new value. Otherwise the
-     * packet waits for signal 1, too.
+     * Set signal 1 again. The AND packet waits for signals 0 and 2, and for
+     * signal 1 unless the packet has already seen the value 0.
      */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);
+    /* The read index must be the number of completed packets. */
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
     g_assert_cmpint(value(&f, 5), ==, 9);
     set_value(&f, 1, 0);
     set_value(&f, 2, 0);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 3);
     g_assert_cmpint(value(&f, 5), ==, 7);
+    /* The headers of completed packets must be invalid. */
     for (i = 0; i < 3; i++) {
         g_assert_cmphex(qtest_readl(f.v->qts, slot(&f, i)) & 0xffff, ==,
                         AQL_INVALID);
@@ -197,10 +196,8 @@ static void test_overrun(void)
 }
 
 /*
- * The device is saved while the ring is full, and the write index in memory
- * already counts three further packets. The test writes these packets after the
- * load, without a doorbell. Catches: after the load, the queue does not read
- * the write index from memory, and so never executes the three packets.
+ * Catches: after a save and load with a full ring, the queue ignores the write
+ * index in memory, and never executes later packets.
  */
 static void test_overrun_moved(void)
 {

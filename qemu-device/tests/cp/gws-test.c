@@ -79,9 +79,8 @@ static void expect_reset(QVGPU *v)
 }
 
 /*
- * Catches: two processes hold the same GWS resource; a process gets GWS that
- * the scheduler does not have; an unmapped process keeps its GWS; save and
- * restore lose the GWS of a process.
+ * Catches: two processes hold the same GWS; a process gets GWS outside of the
+ * scheduler's mask; an unmapped process keeps its GWS.
  */
 static void test_grant(void)
 {
@@ -98,6 +97,7 @@ static void test_grant(void)
         expect_gws(&f, VMID + 2, 20, 8);
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(0)), ==,
                         GDS_GWS_VMID_RESET);
+        /* Save and restore must keep the GWS of each process. */
         qvgpu_save_restore(f.v, false);
         qvgpu_cont(f.v);
     }
@@ -171,12 +171,8 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * SET_RESOURCES clears the GWS mask while process 0 holds all GWS. Process 0
- * keeps the GWS, because its static queue stays mapped. Then the test saves and
- * loads the state of the device, and SET_RESOURCES sets the GWS mask again.
- *
- * Catches: the saved state lacks the GWS of process 0, so that process 1 gets
- * the same GWS.
+ * Catches: the saved state lacks the GWS of process 0 after SET_RESOURCES has
+ * cleared the GWS mask, so process 1 gets that GWS.
  */
 static void test_mask_cleared(void)
 {
@@ -186,6 +182,7 @@ static void test_mask_cleared(void)
     run_alone(&f, 0, 2);
     qvgpu_compute_kick(&f.h.hiq);
     qvgpu_wait_until(holder(&f, VMID) == 1u << 0);
+    /* Process 0 keeps all GWS, because its static queue stays mapped. */
     qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, 0);
     qvgpu_hws_sync(&f.h);
     expect_gws(&f, VMID, 0, 64);

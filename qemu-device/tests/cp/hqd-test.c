@@ -66,11 +66,8 @@ static void test_select(void)
 }
 
 /*
- * The two queues have new packets, but the new write pointers are only in
- * memory, as when amdgpu loads a queue. The test requests a poll of the write
- * pointer of c[1].
- *
- * Catches: c[1] does not start; c[0] starts.
+ * The queues' new write pointers are only in memory. The test requests a poll
+ * for c[1]. Catches: c[1] does not start, or c[0] starts.
  */
 static void test_poll_wptr(void)
 {
@@ -187,9 +184,8 @@ static void test_doorbell_left(void)
 }
 
 /*
- * Catches: a queue that is activated again runs before its position in an
- * indirect buffer is restored. The queue then executes the packets after
- * INDIRECT_BUFFER. (The buffer chains to itself, so they must never run.)
+ * Catches: an activated queue runs before its position in an indirect buffer is
+ * restored, and so executes the packets after INDIRECT_BUFFER.
  */
 static void test_come_and_go(void)
 {
@@ -213,6 +209,7 @@ static void test_come_and_go(void)
     QVGPU_PM4(&busy, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);
     qvgpu_compute_kick(&busy);
     QVGPU_PM4(&c, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);
+    /* These packets must never run, because the buffer chains to itself. */
     for (i = 0; i < 100; i++) {
         qvgpu_pm4_write(&c, qvgpu_mc(v, page), 1);
     }

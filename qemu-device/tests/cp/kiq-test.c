@@ -58,9 +58,8 @@ static void setup(Fixture *f)
 }
 
 /*
- * As setup(), but start the machine so that @h can hold QEMU's threads. Returns
- * the test's mapping of a page of VRAM. @mc[i] receives the GPU address of
- * dword i in this page, for each i below @n.
+ * As setup(), but @h can hold QEMU's threads. Returns the test's mapping of a
+ * VRAM page. @mc receives the GPU addresses of the page's first @n dwords.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -117,9 +116,9 @@ static bool active(Fixture *f)
 }
 
 /*
- * Catches: a queue does not resume at the position at which it was unmapped;
- * packets that were emitted while the queue was unmapped are lost; a register
- * of the MQD is not loaded or not saved.
+ * Catches: a queue that is mapped again does not resume at its position, or
+ * loses packets emitted meanwhile; a register in the MQD is not loaded or
+ * saved.
  */
 static void test_map(void)
 {
@@ -264,11 +263,8 @@ static void test_invalidate(void)
 }
 
 /*
- * INVALIDATE_TLBS looks up the VMID of a PASID, and requests from the hub an
- * invalidation of this VMID. An injection suppresses the acknowledge until the
- * PASID has moved to another VMID. Catches: the packet never completes, because
- * the packet waits for the ACK bit of the new VMID. (The hub sets only the ACK
- * bit of the old VMID.)
+ * Catches: INVALIDATE_TLBS never completes if its PASID moves to another VMID
+ * meanwhile. Correct: wait for the ACK bit of the old VMID.
  */
 static void test_invalidate_moved(void)
 {
@@ -276,6 +272,7 @@ static void test_invalidate_moved(void)
     Fixture f;
 
     setup(&f);
+    /* Suppress the acknowledge until the PASID has moved to VMID 7. */
     id = qvgpu_inject(f.v, "'kind': 'inv-no-ack', 'hub': 'gfx', 'vmid': 5");
     QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
               VGPU_PREP(PM4_INVALIDATE_DW1__PASID, (uint32_t)QVGPU_PASID(5)));
@@ -328,9 +325,8 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 }
 
 /*
- * Queue c[1] takes over the HQD of c[0] while a bottom half still writes a
- * register for c[0]. Then c[1] waits for a register write that it has requested
- * itself. Catches: the wait of c[1] ends when the write for c[0] ends.
+ * Catches: c[1], which took over the HQD of c[0], stops waiting for its own
+ * register write when the write for c[0] ends.
  */
 static void test_reg_wait(void)
 {
@@ -367,9 +363,8 @@ static void test_reg_wait(void)
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
 
     /*
-     * c[0] lets a bottom half write register WRITTEN. Hold this bottom half
-     * when it logs trace event vgpu_inv_req. The bottom half has then already
-     * stored the value in the register, and gate[0] can read the value.
+     * Hold the bottom half that writes WRITTEN for c[0] in event vgpu_inv_req.
+     * The register already has the new value at this event.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
@@ -387,9 +382,8 @@ static void test_reg_wait(void)
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
     qvgpu_gate_open(&gate[1]);
     /*
-     * Wait until c[1] has made its request. c[1] sets SECOND_WAITS and makes
-     * the request in one time slice. One thread runs the KIQ and c[1], so the
-     * KIQ can set KIQ_PASSED only after that time slice.
+     * c[1] makes its request in the time slice that set SECOND_WAITS. The KIQ,
+     * in the same thread, sets KIQ_PASSED only after that time slice.
      */
     qvgpu_wait_until(qatomic_read(&words[KIQ_PASSED]));
     g_assert_false(qvgpu_hold_logged(&h));
@@ -402,9 +396,8 @@ static void test_reg_wait(void)
 }
 
 /*
- * Catches: the packets after an SRBM_WRITE run before the register write is
- * complete, because the SDMA queue is unmapped and mapped again during the
- * write. (The unmap must wait for the write.)
+ * Catches: an SDMA queue is unmapped during an SRBM_WRITE, so that the queue's
+ * next packets run before the register write ends. Correct: the unmap waits.
  */
 static void test_srbm_unmapped(void)
 {
@@ -454,9 +447,8 @@ static void test_srbm_unmapped(void)
     /* The next packet of the KIQ unmaps the SDMA queue. */
     qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
     /*
-     * Let queue @other leave its gate, run for more than one time slice, and
-     * then set PONG. Between two time slices of @other, the CP's worker serves
-     * the KIQ. So the KIQ has tried the unmap when @other sets PONG.
+     * Let the KIQ try the unmap: the worker serves the KIQ between two time
+     * slices of @other, and so before @other sets PONG.
      */
     qvgpu_gate_open(&ping);
     qvgpu_wait_until(qatomic_read(&words[PONG]));
@@ -475,14 +467,6 @@ static void test_srbm_unmapped(void)
 /*
  * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
- *
- * Bottom half B writes registers for compute queues, for c[0] before c[1].
- * Bottom half S writes registers for the queues of the SDMA engine.
- * 1. The test holds B in the write for c[0]. S cannot run meanwhile.
- * 2. c[1] requests from B the write that freezes the engine.
- * 3. SDMA queue u[0] requests a write from S.
- * 4. The test releases B, which then freezes the engine for c[1].
- * 5. S runs, and must not do the write for u[0].
  */
 static void test_reg_frozen(void)
 {
@@ -532,8 +516,8 @@ static void test_reg_frozen(void)
     qvgpu_compute_kick(&c[2]);
 
     /*
-     * Hold bottom half B in the register write for c[0]. This write requests an
-     * invalidation, and so logs vgpu_inv_req.
+     * Bottom half B writes registers for compute queues. Hold B when the write
+     * for c[0] logs vgpu_inv_req.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
@@ -545,17 +529,14 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));
     /*
-     * Let c[1] leave its gate and set dword FREEZES. c[1] then requests the
-     * register write that freezes the SDMA engine. Bottom half B is held, and
-     * does this write only after qvgpu_hold_release().
+     * c[1] requests the register write that freezes the SDMA engine. Bottom
+     * half B does this write only after qvgpu_hold_release().
      */
     qvgpu_gate_open(&gate[FREEZE]);
     qvgpu_wait_until(qatomic_read(&words[FREEZES]));
     /*
-     * Wait until c[1] has requested that register write. c[2] needs more than
-     * one time slice before it sets LOOKED. One thread runs all compute queues
-     * in turn, so c[1] runs between two time slices of c[2]. In this time, c[1]
-     * requests the write, unless it has already done so.
+     * Wait until c[1] has requested the freeze: c[1] runs, in the same thread,
+     * between two time slices of c[2], before c[2] sets LOOKED.
      */
     qvgpu_gate_open(&gate[LOOK]);
     qvgpu_wait_until(qatomic_read(&words[LOOKED]));
@@ -563,16 +544,14 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[GO]);
     qvgpu_wait_until(qatomic_read(&words[GOES]));
     /*
-     * Wait until u[0] has made its request. u[0] sets GOES and makes the
-     * request in one time slice. Let the KIQ map u[1], which sets GONE. One
-     * thread runs u[0] and u[1], so u[1] can set GONE only after that time
-     * slice.
+     * u[0] makes its request in the time slice that set GOES. u[1], in the same
+     * thread, sets GONE only after that time slice.
      */
     qvgpu_gate_open(&gate[GO_TOO]);
     qvgpu_wait_until(qatomic_read(&words[GONE]));
     /*
-     * Release bottom half B, which then freezes the engine. After that, bottom
-     * half S must not write register WAITED_FOR for u[0].
+     * Release bottom half B, which freezes the engine. The SDMA queues' bottom
+     * half must not write WAITED_FOR for u[0] afterwards.
      */
     qvgpu_wait_until(qvgpu_hold_release(&h));
     qvgpu_main_loop_pass(f.v);

@@ -228,9 +228,8 @@ static void indirect(Fixture *f, uint64_t va, uint32_t dwords, uint32_t bits)
 }
 
 /*
- * Catches: the CP executes the packets that follow a chain packet in the same
- * buffer; the read pointer passes an INDIRECT_BUFFER packet before its buffer
- * is complete; a dequeue loses the position in an indirect buffer.
+ * Catches: packets after a chain packet run; a dequeue loses the position in an
+ * indirect buffer.
  */
 static void test_indirect(void)
 {
@@ -254,12 +253,12 @@ static void test_indirect(void)
     indirect(&f, first, n1, 0);
     qvgpu_compute_kick(&f.c);
     qvgpu_wait_until(at(&f, 4) == 0x77);
+    /* rptr must not pass INDIRECT_BUFFER before the buffer is complete. */
     g_assert_cmphex(qtest_readl(f.v->qts, f.c.rptr), ==, 0);
 
     /*
-     * Dequeue the queue during WAIT_REG_MEM, and activate it again. The packets
-     * before WAIT_REG_MEM must not run again. A second COPY_DATA would copy the
-     * new value at offset 16, 0x78, to offset 4.
+     * Dequeue and activate the queue during WAIT_REG_MEM. The earlier COPY_DATA
+     * must not run again and copy 0x78 to offset 4.
      */
     qvgpu_wait_until(qtest_readl(f.v->qts, f.page + 4) == 0x77);
     qtest_writel(f.v->qts, f.page + 16, 0x78);

@@ -125,10 +125,10 @@ static void init_kiq(Maps *m, uint64_t mqd)
 }
 
 /*
- * Start the machine and write the packets of all queues, but start no queue.
- * @busy: engine of queue Maps.busy, which has copy packets
- * @mapped: engine to which the KIQ maps the queues Maps.u
- * @work: whether the queues Maps.u have copy packets, too
+ * Start the machine and write all packets, but start no queue.
+ * @busy: engine of queue Maps.busy
+ * @mapped: engine of the queues Maps.u
+ * @work: the queues Maps.u have copy packets
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -175,9 +175,8 @@ static void too_long(int sig)
 }
 
 /*
- * Reset the chip while the KIQ maps and unmaps queues. The slow copies in
- * Maps.busy delay the reset by milliseconds. alarm() bounds the wait for the
- * reset, because qtest has no timeout.
+ * Reset the chip while the KIQ maps and unmaps queues. The slow copies of
+ * Maps.busy make the reset take milliseconds.
  */
 static void reset_at_work(Maps *m)
 {
@@ -193,6 +192,7 @@ static void reset_at_work(Maps *m)
     m->kiq.wptr = m->kiq_dwords;
     qvgpu_compute_kick(&m->kiq);
 
+    /* Bound the wait for the reset, because qtest has no timeout. */
     sigaction(SIGALRM, &(struct sigaction) { .sa_handler = too_long }, NULL);
     alarm(qvgpu_wait_us() / G_USEC_PER_SEC);
     qvgpu_wr(v, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
@@ -224,9 +224,8 @@ static void test_ends(void)
 }
 
 /*
- * Catches: during a reset, the CP maps an SDMA queue to an engine that is
- * already reset. The queue is then still mapped after the reset, and the next
- * UNMAP_QUEUES overwrites the queue's MQD.
+ * Catches: during a reset, the CP maps a queue to an engine that is already
+ * reset. The next UNMAP_QUEUES then overwrites the MQD.
  */
 static void test_forgets(void)
 {
@@ -235,9 +234,8 @@ static void test_forgets(void)
     Maps m;
 
     /*
-     * Make the last engine the busy one. A device with the bug resets engine 0,
-     * then waits long for the busy engine before it resets that engine. During
-     * this wait, the CP has time to map queues to engine 0.
+     * A device with the bug resets engine 0 and then waits for the busy last
+     * engine. Meanwhile, the CP maps queues to engine 0.
      */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
@@ -263,9 +261,8 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * UNMAP_QUEUES saves a queue of an RLC. Meanwhile, the test resets the engine
- * and starts a new queue in this RLC. Catches: at the end of the save, the CP
- * drops the progress of the new queue, so that a packet runs twice.
+ * Catches: when UNMAP_QUEUES completes after a reset of the engine, the CP
+ * drops the progress of a new queue in the same RLC.
  */
 static void test_engine(void)
 {
@@ -295,10 +292,8 @@ static void test_engine(void)
                     SDMA_RB_CNTL__RB_ENABLE, !=, 0);
 
     /*
-     * Hold the CP in its write of the MQD. The test can hold a thread only
-     * where the thread logs a trace event. So make the write fault, because a
-     * fault logs vgpu_fault_class: make the VRAM aperture so small that the MQD
-     * is outside.
+     * Hold the CP in its write of the MQD, at event vgpu_fault_class. The write
+     * faults because the smaller VRAM aperture excludes the MQD.
      */
     qvgpu_gfx_wr(v, MC_VM_FB_LOCATION_TOP,
                  qvgpu_gfx_rd(v, MC_VM_FB_LOCATION_BASE));

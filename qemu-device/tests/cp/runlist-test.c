@@ -107,8 +107,7 @@ static unsigned vmid_of(Fixture *f, unsigned i)
 
 /*
  * Catches: a queue runs in another process's VMID; a register of a VMID is not
- * set; a fence is written before the work that precedes it; the doorbell of an
- * unmapped queue has an effect.
+ * set; a fence is written before earlier work.
  */
 static void test_run(void)
 {

@@ -89,9 +89,8 @@ static void test_ring(void)
 #define BYTES       (256 * KiB)
 
 /*
- * Catches: a queue gets no time slice when the run list needs more RLCs than
- * the engine has and more VMIDs than the scheduler has; a copy or an atomic
- * addition is done twice or never because its queue was preempted.
+ * Catches: a queue gets no time slice if RLCs and VMIDs do not suffice; a
+ * preempted copy or atomic addition is done twice or never.
  */
 static void test_timeslices(void)
 {
@@ -300,9 +299,8 @@ static void test_hostile(void)
 }
 
 /*
- * An MQD describes an unfinished WRITE packet that is longer than the rest of
- * its indirect buffer. Catches: the engine resumes this packet. (At the end of
- * the buffer, each step would write 0 bytes, without end.)
+ * Catches: the engine resumes, from an MQD, a WRITE packet that exceeds its
+ * indirect buffer. The packet would never end.
  */
 static void test_overlong(void)
 {
@@ -402,9 +400,8 @@ static void test_polls(void)
                         u.q.doorbell);
         qvgpu_hws_sync(&h);
         /*
-         * The first unmap saves the number of tries so far. Then the test sets
-         * the saved number to TRIES. The queue must continue from there, so the
-         * second unmap must save more than TRIES.
+         * The first unmap saves the tries so far, which the test replaces by
+         * TRIES. The second unmap must save more than TRIES.
          */
         g_assert_cmpuint(qtest_readl(v->qts, u.mqd + 4 * AT_POLLS), >,
                          i ? TRIES : 0);

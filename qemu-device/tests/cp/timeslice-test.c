@@ -80,9 +80,8 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Let the queues pass a token, the value of SHARED. Each queue passes the token
- * to the queue before it in the list. This order is opposite to the order in
- * which queues are mapped, so the relay takes many time slices.
+ * Pass a token, the value of SHARED, from last queue to first. Queues are
+ * mapped in the opposite order, so many time slices pass.
  */
 static void relay(Fixture *f)
 {
@@ -156,10 +155,8 @@ static void test_processes(void)
 }
 
 /*
- * As test_queues(), for twelve processes with four queues each. Ten HQDs hold
- * the queues of two and a half processes, so a process can have two queues in
- * one time slice and two in the next. RUN_LIST allows three processes at a
- * time, but all processes must get time slices.
+ * As test_queues(), with ten HQDs for twelve processes of four queues. So the
+ * queues of one process can run in different time slices.
  */
 static void test_both(void)
 {
@@ -167,6 +164,7 @@ static void test_both(void)
 
     setup(&f, 12, 48, QVGPU_HWS_VMIDS, 0x3ff);
     relay(&f);
+    /* Map three processes at a time. All processes must get time slices. */
     qvgpu_list_run(&f.h, 3);
     relay_finish(&f);
 }
@@ -321,9 +319,8 @@ static void test_starved(void)
 }
 
 /*
- * Catches: after a dequeue request, the HQD of the HIQ reads as inactive while
- * the scheduler still executes the run list. Queues of the list would then be
- * mapped after the driver has seen the HIQ inactive.
+ * Catches: after a dequeue request, the HIQ reads as inactive although the
+ * scheduler can still map queues of the run list.
  */
 static void test_owner_leaves(void)
 {

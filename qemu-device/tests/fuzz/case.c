@@ -81,9 +81,7 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 
 /*
  * Write @entry as entry @i of @table. If the address space uses retry faults,
- * write an invalid entry instead in @broken percent of the calls. After a
- * fault, fault-handler.c repairs the invalid entry with @entry. If @data is
- * true, @entry maps data, and the repair may use another value.
+ * write an invalid entry instead in @broken percent of the calls.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
@@ -93,6 +91,9 @@ static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
     };
 
     if (c->space[vmid].retry && fuzz_chance(&c->rng, broken)) {
+        /*
+         * After the fault, fault-handler.c repairs the entry: see FuzzBroken.
+         */
         g_array_append_val(c->broken, b);
         entry &= fuzz_chance(&c->rng, 50) ? 0 : ~VGPU_PTE_VALID;
     }
@@ -138,10 +139,8 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
 }
 
 /*
- * Generate the queue's page tables in the address space of @vmid. One range has
- * 2 MiB and consists of 4 KiB pages: see make_pages(). The other ranges have
- * 2 MiB, 1 GiB or 512 GiB. Each of them has a single leaf, in a higher level of
- * the tables.
+ * Generate the queue's page tables in the address space of @vmid: a range of
+ * 4-KiB pages (make_pages()), and leaves of 2 MiB or more.
  */
 static void make_region(FuzzQueue *q, unsigned vmid)
 {
@@ -229,14 +228,15 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * A leaf of 1 GiB maps VRAM (make_region()). VRAM begins at byte
-         * fb_offset % GiB of the leaf, because the device aligns the leaf's
-         * address down to 1 GiB. Packets assume that VRAM begins at byte 0, and
-         * access only the first 2 * vram_size bytes of the leaf. If VRAM began
-         * elsewhere in these bytes, a queue could access VRAM outside of its
-         * own part (FUZZ_PART).
+         * VRAM begins at byte fb_offset % GiB of the 1-GiB leaf
+         * (make_region()), because the device aligns the leaf's address down.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
+            /*
+             * Make VRAM begin at byte 0, as packets assume in the leaf's first
+             * 2 * vram_size bytes. Otherwise a queue could access VRAM outside
+             * of its part.
+             */
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);
         }
     }

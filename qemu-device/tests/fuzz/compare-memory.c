@@ -130,9 +130,8 @@ static gint by_place(gconstpointer a, gconstpointer b)
 }
 
 /*
- * Sort the faults. A compute queue that repeats a packet also reports the
- * faults of the packet again. If a queue may have repeated a packet, keep only
- * one of each group of equal faults.
+ * Sort the faults. If a compute queue may have repeated packets (c->redone),
+ * keep one of each group of equal faults.
  */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {

@@ -13,9 +13,8 @@
 
 #define FUZZ_QUEUES         4           /* maximum number of queues in a case */
 /*
- * Each queue has a part of RAM and a part of VRAM, of FUZZ_PART bytes each. A
- * queue writes only to its own parts, so that the result does not depend on the
- * order in which queues run.
+ * Bytes of a queue's part of RAM and of VRAM. Queues write only to their own
+ * parts, so the order of execution has no effect.
  */
 #define FUZZ_PART           (2 * MiB)
 /* Offset of the first part in FuzzMem. Page tables are below this offset. */
@@ -37,9 +36,7 @@ typedef struct FuzzRng {
 
 /*
  * The expected contents of the memory that cases use: FUZZ_MEM bytes of guest
- * RAM or of VRAM. These are the last bytes of RAM and, without a hive, the last
- * bytes of VRAM. In a hive, the bytes of VRAM are on both sides of the boundary
- * between the two devices.
+ * RAM or of VRAM.
  */
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
@@ -47,9 +44,8 @@ typedef struct FuzzMem {
     /* One element per byte. If not 0, the byte may have any value. */
     uint8_t *undef;
     /*
-     * State of each page. FUZZ_USED: the current case uses the page. 1: the
-     * page was used by the previous case, but not by the current one; it must
-     * contain zeros now. 0: neither case has used the page.
+     * State of each page: FUZZ_USED (used by the current case), 1 (used only by
+     * the previous case, must be zeros now), or 0 (unused).
      */
     uint8_t used[FUZZ_PAGES];
 } FuzzMem;
@@ -64,9 +60,8 @@ typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
     /*
-     * True if the entry is a leaf that maps data pages. A repair may then write
-     * another value than @want. False if the queue needs the entry to find its
-     * packets: a repair must write @want.
+     * True if the entry maps data: a repair may write another value than @want.
+     * False: the queue needs @want to find its packets.
      */
     bool data;
 } FuzzBroken;
@@ -107,9 +102,8 @@ typedef struct FuzzQueue {
     /* Start of the 512 GiB of GPU addresses that one leaf maps, by VMID. */
     uint64_t huge[VGPU_NUM_VMIDS];
     /*
-     * Random numbers for the handling of this queue's faults. Each queue has
-     * its own generator: if main.c drops packets of one queue to shrink a
-     * failing case (c->drop), the faults of other queues are handled as before.
+     * A generator for only this queue's faults, so that dropped packets of
+     * other queues (c->drop) do not affect these faults.
      */
     FuzzRng rng;
     unsigned vmid;
@@ -262,9 +256,8 @@ uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
 /* Return true if at least @pages pages for rings and buffers are free. */
 bool fuzz_special_left(FuzzQueue *q, unsigned pages);
 /*
- * Write @dw to the ring or buffer at @at. The byte offset of dword i from @at
- * is (@from + 4 * i) & @mask. For a ring, @mask is the size in bytes minus 1.
- * For a buffer, @mask is UINT64_MAX.
+ * Write @dw to the ring or buffer at @at, from byte @from on. Offsets wrap with
+ * @mask: ring bytes minus 1, or UINT64_MAX for a buffer.
  */
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
@@ -322,12 +315,15 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
  */
 void fuzz_sdma_oracle_run(FuzzQueue *q);
 /*
- * Store or load at most 8 aligned bytes for a packet. @undef is not 0 if
- * docs/hardware.md leaves one of these bytes undefined: the caller of
- * fuzz_store() passes this flag, and fuzz_load() returns it in *@undef.
+ * Store at most 8 aligned bytes for a packet. @undef is not 0 if
+ * docs/hardware.md leaves one of these bytes undefined.
  */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);
+/*
+ * Load at most 8 aligned bytes for a packet. *@undef becomes nonzero if one of
+ * these bytes is undefined, else 0.
+ */
 uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
                    uint8_t *undef);
 
@@ -375,14 +371,13 @@ void fuzz_drain_irqs(FuzzCase *c);
 
 /**
  * fuzz_handle_fault: wait for a retry fault, and handle the fault
- * @q: the queue that faults
+ * @q: queue that faults
  * @vmid: VMID of the access
  * @va: address of the access
- * @write: true for a write access
- * @hit: the page-table entry that faults
+ * @write: true for a write
+ * @hit: page-table entry that faults
  *
- * Disturbs the device and repairs the entry, each at random. If the entry still
- * faults, the device reports the fault again.
+ * Disturbs the device and repairs the entry, each at random.
  *
  * Return: false if the case has failed.
  */

@@ -80,9 +80,8 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
     c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_MEM;
     if (hive) {
         /*
-         * FuzzMem contains the page tables, then one part of FUZZ_PART bytes
-         * for each queue. The page tables and the first two parts are in the
-         * VRAM of node 0. The other two parts are in the VRAM of node 1.
+         * FuzzMem's page tables and first two parts are in the VRAM of node 0.
+         * The last two parts are in the VRAM of node 1.
          */
         c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_PARTS_AT - 2 * FUZZ_PART;
         c->vram_size *= 2;

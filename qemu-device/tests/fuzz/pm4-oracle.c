@@ -105,9 +105,8 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 static void run_buffer(Stream *s);
 
 /*
- * Execute a packet. Returns how many dwords the caller is to advance s->pos:
- * the packet's length. For a chain packet, the return value moves s->pos to
- * s->end or beyond, because the device never returns from a chain.
+ * Execute a packet. Returns its length in dwords, by which the caller advances
+ * s->pos. After a chain packet, the result is enough to reach s->end.
  */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {
@@ -150,6 +149,10 @@ static uint64_t do_packet(Stream *s, bool in_ib)
             .base = pair(&dw[1]) & 0xfffffffffffcull, .mask = UINT64_MAX,
             .end = (dw[3] & PM4_IB_DW3__SIZE) * 4ull,
         });
+        /*
+         * Within an indirect buffer, this packet is a chain. The device never
+         * returns from a chain, so end the buffer.
+         */
         return in_ib ? s->end : n;
     default:
         break;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: runs a case. The device runs all queues at the same time.
- * The oracle, a model in the fuzzer, runs one queue after the other. If a queue
- * of the device has a retry fault, the queue stalls. The fuzzer handles the
- * fault when the oracle reaches the same access.
+ * Fuzzer of vgpu-kfd: runs a case. The device runs all queues together. The
+ * oracle, a model of the device, runs one queue after the other.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -98,12 +96,8 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * If the CAM is off, let virtual time pass: after a fault, a queue waits
-     * for a time before it repeats the access. If the CAM is on, stop virtual
-     * time: the CAM's timer must not expire, because the device would then send
-     * a fault's interrupt entry again. No queue hangs while the time is
-     * stopped. Packets that poll have interval 0 and poll at most POLL_EAGER
-     * times (sdma/packet-sync.c), and no other packet waits for virtual time.
+     * CAM off: a queue repeats an access after some virtual time. CAM on: stop
+     * virtual time, so that no fault is reported again.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);
@@ -253,6 +247,10 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop)
         fuzz_save(c);
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {
+        /*
+         * Meanwhile, a queue of the device that has a retry fault stalls until
+         * the oracle reaches the same access.
+         */
         fuzz_sdma_oracle_run(&c->queue[i]);
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: executes SDMA packets as docs/hardware.md defines them,
- * as simply as possible. Each byte is translated separately for each access.
- * For a retry fault, the oracle calls fuzz_handle_fault(), which returns when
- * the access may be retried.
+ * Fuzzer of vgpu-kfd: executes SDMA packets as docs/hardware.md defines them.
+ * For simplicity, each byte is translated separately for each access.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -26,9 +24,8 @@ typedef struct Stream {
 } Stream;
 
 /*
- * Translate the byte at @va. After each retry fault, translate the byte again.
- * If there is memory at @va, sets @at and returns true. Otherwise, returns
- * false, and a read of the byte gets @data: 0 or a byte of the default page.
+ * Translate @va; repeat this after each retry fault. If @va has memory, sets
+ * @at and returns true. Otherwise, sets @data to what a read returns.
  */
 static bool touch(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                   FuzzPlace *at, uint8_t *data)
@@ -224,9 +221,8 @@ static void copy_met(Copy *c)
 }
 
 /*
- * Copy a byte from @src to the first destination (@i is 0) or to the second one
- * (@i is 1). If a destination overlaps the source or the other destination, all
- * bytes that the copy writes are undefined.
+ * Copy a byte to @dst, which is in destination @i of the copy: 0 or 1
+ * (broadcast only). On an overlap, calls copy_met().
  */
 static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
 {
@@ -259,10 +255,8 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 
     copy_begin(&c, q, vmid);
     /*
-     * The device copies each piece of a broadcast to the first destination, and
-     * then to the second one. If the second one faults, the oracle does not
-     * know how much of the first is written. Therefore q->loose keeps disturb()
-     * from comparing memory.
+     * If the second destination faults, the oracle does not know how much of
+     * the first is written. So disturb() must not compare memory.
      */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {
@@ -279,9 +273,8 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 }
 
 /*
- * Return the address of byte @b of element (@x, @y, @z) of a rectangle. An
- * element has @size bytes. The five dwords at @dw describe the surface and the
- * start of the rectangle in the surface.
+ * Return the address of byte @b in rectangle element (@x, @y, @z), of @size
+ * bytes. Five dwords at @dw: the surface and the rectangle's start.
  */
 static uint64_t rect_byte(const uint32_t *dw, unsigned size, uint64_t x,
                           uint64_t y, uint64_t z, unsigned b)

@@ -29,10 +29,8 @@ static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
 }
 
 /*
- * Return how many bytes of an access may lie beyond the queue's part of memory
- * @kind. If the memory ends where the part ends, return MAX_LEN: the bytes
- * beyond are not in memory. Otherwise return 0, because the queue must not
- * access memory outside of its part.
+ * Return how many bytes of an access may lie beyond the queue's part: MAX_LEN
+ * if no memory of @kind follows the part, otherwise 0.
  */
 static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
 {
@@ -83,10 +81,8 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
                stretch(q, kind, len, beyond(q, kind));
     default:
         /*
-         * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
-         * An access may continue up to beyond() bytes past the end of RAM or of
-         * BAR 0. Those bytes hit nothing, because no other memory or BAR is so
-         * near.
+         * The leaf of 512 GiB maps bus addresses: RAM, or VRAM in BAR 0. No
+         * other memory or BAR follows within MAX_LEN bytes.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
@@ -290,9 +286,7 @@ static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
 
 /*
  * Generate a rectangle copy. Each rectangle ends less than MAX_LEN bytes after
- * the start of its surface. The last row of the rectangle begins after at most
- * 3 slices of 4096 bytes and 9 rows of 640 bytes. In this row, the rectangle
- * ends after at most 39 elements of 16 bytes. The sum is 18672 bytes.
+ * the start of its surface.
  */
 static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
 {
@@ -304,6 +298,10 @@ static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
             VGPU_PREP(SDMA_COPY_RECT__ELEMENT, element);
     make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_SRC_DW]);
     make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_DST_DW]);
+    /*
+     * At most, the rectangle ends after 3 slices of 4096 bytes, 9 rows of 640
+     * bytes and 39 elements of 16 bytes: 18672 bytes.
+     */
     dw[11] = VGPU_PREP(SDMA_COPY_RECT_XY__X, (uint32_t)fuzz_below(r, 32)) |
              VGPU_PREP(SDMA_COPY_RECT_XY__Y, (uint32_t)fuzz_below(r, 8));
     dw[12] = fuzz_below(r, 3);
@@ -383,6 +381,10 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         break;
     case 85 ... 87:
         a = fuzz_pick_va(q, vmid, 4);
+        /*
+         * With interval 0, the first POLL_EAGER polls (sdma/packet-sync.c) do
+         * not wait for virtual time, which run.c may have stopped.
+         */
         EMIT(SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
              VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)(x % 7)), QVGPU_LO(a),
              QVGPU_HI(a), QVGPU_LO(y), QVGPU_HI(y),
@@ -443,9 +445,8 @@ static void choose_slot(FuzzQueue *q)
     q->first = (fuzz_rnd(r) & ~3ull) % (UINT64_MAX - MiB);
     if (q->q.index < SDMA_QUEUE_RLC(0)) {
         /*
-         * Without a doorbell, wptr is in two registers, and qvgpu_sdma_kick()
-         * writes only the lower one. Clear bit 31 of the start value, so that
-         * an increment does not carry into the upper register.
+         * Without a doorbell, qvgpu_sdma_kick() writes only the low half of
+         * wptr. Clear bit 31, so that no increment carries into the high half.
          */
         q->first &= ~(uint64_t)(2 * GiB);
     }

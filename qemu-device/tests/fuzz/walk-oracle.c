@@ -50,9 +50,8 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 }
 
 /*
- * Return the memory at @addr, a bus address or a VRAM address according to the
- * flags in page-table entry @entry. A VRAM address includes FB_OFFSET. The
- * caller has computed @addr from the address in @entry.
+ * Return the memory at @addr, computed from page-table entry @entry. @addr is a
+ * bus address if @entry has SYSTEM, else a VRAM offset plus FB_OFFSET.
  */
 static FuzzHit entry_memory(FuzzCase *c, uint64_t entry, uint64_t addr)
 {

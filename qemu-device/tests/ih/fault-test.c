@@ -155,11 +155,7 @@ static void test_same_page_once(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Catches: an unacknowledged fault is not reported again, or is reported too
- * early; the fault is reported once for each queue that waits for it; the fault
- * is not reported again while another fault is unacknowledged.
- */
+/* Catches: an unacknowledged fault is reported again too early, or never. */
 static void test_resend(void)
 {
     const int64_t second = QVGPU_RESEND_NS / 5;
@@ -191,8 +187,13 @@ static void test_resend(void)
     qvgpu_sdma_pass(&kq1);
     g_assert_false(qvgpu_ih_pending(f.v));
     qtest_clock_step(f.v->qts, 1);
+    /*
+     * Catches: a fault is not reported again while another fault is
+     * unacknowledged.
+     */
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA, true, true), ==,
                      slot[0]);
+    /* Catches: the fault is reported once for each queue that waits for it. */
     qvgpu_sdma_pass(&f.kq);
     qvgpu_sdma_pass(&kq1);
     g_assert_false(qvgpu_ih_pending(f.v));
@@ -249,9 +250,8 @@ static void test_same_page_two_vmids(void)
 }
 
 /*
- * 18 queues fault on one page each; the CAM has 16 slots. Catches: a fault that
- * finds the CAM full is lost, or overwrites a CAM slot; the engine spins while
- * the CAM is full.
+ * 18 queues fault on one page each; the CAM has 16 slots. Catches: a fault is
+ * lost, or overwrites a CAM slot.
  */
 static void test_cam_full(void)
 {
@@ -271,6 +271,10 @@ static void test_cam_full(void)
         qvgpu_sdma_kick(&q[i]);
     }
     qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY) == 16);
+    /*
+     * Catches: the engine spins while the CAM is full, so that other queues do
+     * not run.
+     */
     qvgpu_sdma_pass(&kq);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 16);
 

@@ -109,9 +109,8 @@ static uint64_t expect_kick(Rings *t, unsigned n)
 }
 
 /*
- * Catches: an entry goes to the wrong ring; ring 0 does not announce a new
- * entry of ring 1 or 2, or announces it too often; entries of ring 1 or 2 that
- * remain after a write to the ring's RPTR are not announced again.
+ * Catches: an entry goes to the wrong ring, or ring 0 does not announce a new
+ * entry of ring 1 or 2.
  */
 static void test_routing(void)
 {
@@ -241,9 +240,8 @@ static void other_traps(QVGPUSdma *q, unsigned n)
 }
 
 /*
- * Catches: ring 0 never announces ring 1 or 2, because ring 0 was full when
- * ring 1 or 2 received its first entry; the pending announcement is lost if the
- * machine migrates before ring 0 has a free entry.
+ * Catches: if ring 0 is full when ring 1 or 2 receives its first entry, ring 0
+ * never announces that ring.
  */
 static void test_ring0_full(void)
 {
@@ -261,6 +259,7 @@ static void test_ring0_full(void)
         g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
         qvgpu_msi_take(t.v);
         if (n == 2) {
+            /* Catches: a migration loses the pending announcement. */
             qvgpu_save_restore(t.v, false);
             qvgpu_cont(t.v);
         }
@@ -347,9 +346,7 @@ static void test_no_such_ring(void)
 }
 
 /*
- * The test disables the CAM, and routes VM faults to ring 1, as amdgpu does on
- * older chips. Catches: the intervals between the entries for a page do not
- * grow, or a second queue's fault on the page makes them short again.
+ * Catches: the intervals between the entries for a faulting page do not grow.
  */
 static void test_storm(void)
 {
@@ -362,6 +359,10 @@ static void test_storm(void)
     unsigned i;
 
     rings_start(&t, 0, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+    /*
+     * As amdgpu does on older chips, route VM faults to ring 1, and disable the
+     * CAM.
+     */
     route(&t, IH_CLIENT_VMC, 1);
     qvgpu_time_passes(t.v);
     qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
@@ -372,6 +373,10 @@ static void test_storm(void)
     }
     began = qvgpu_clock(t.v);
     qvgpu_sdma_kick(&q[0]);
+    /*
+     * Catches: a second queue's fault on the page makes the intervals short
+     * again.
+     */
     qvgpu_sdma_kick(&q[1]);
     qvgpu_wait_until(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(1)) >=
                      SEEN * IH_ENTRY_BYTES);

@@ -135,7 +135,10 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
     g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
     g_unlink(file);
-    /* Each action of the injection adds a line with " kind=" to the trace. */
+    /*
+     * Each action of the injection adds a line with " kind=" to the trace.
+     * Catches: an action is not traced, or is not counted.
+     */
     for (line = trace; (line = strstr(line, " kind=")); line++, fired--) {
         g_assert_cmpuint(fired, >, 0);
         g_assert_true(g_str_has_prefix(line + 6, c->kind));
@@ -147,8 +150,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
 /*
  * Catches: two runs with the same seed differ, because a choice depends on
- * time, on threads or on addresses of QEMU's memory; the choice does not depend
- * on the seed; an injection acts without a trace event or a count.
+ * time, on threads or on addresses of QEMU's memory.
  */
 static void test_case(const void *opaque)
 {
@@ -164,9 +166,8 @@ static void test_case(const void *opaque)
         g_autofree char *other = record(c, 8, &trace_c);
 
         /*
-         * Different traces alone do not prove different choices, because a
-         * trace contains the random numbers. With another seed, the log that
-         * record() returns must differ as well.
+         * Catches: another seed does not change the choices. Different traces
+         * are no proof, because a trace contains the random numbers.
          */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);

@@ -61,11 +61,7 @@ static void repair(Irq *t, unsigned slot)
     g_assert_cmphex(qtest_readl(t->v->qts, t->page), ==, 1);
 }
 
-/*
- * Catches: a spurious entry differs from the entry of a real fault; the CAM
- * slot of a spurious entry stays in use after the acknowledge; a repeated
- * spurious entry is counted as another fault.
- */
+/* Catches: a spurious entry differs from the entry of a real fault. */
 static void test_spurious(void)
 {
     QVGPU *v = qvgpu_start();
@@ -88,8 +84,13 @@ static void test_spurious(void)
     qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
                  "'va': %" PRIu64 ", 'write': true, 'retry': true", VMID, VA);
     g_assert_cmpuint(qvgpu_ih_next_fault(v, VMID, VA, true, true), ==, slot);
+    /* Catches: a repeated spurious entry is counted as another fault. */
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_MERGED), ==, 1);
+    /*
+     * Catches: the CAM slot of a spurious entry stays in use after the
+     * acknowledge.
+     */
     qvgpu_cam_ack(v, slot);
     info = qvgpu_query(v);
     g_assert_true(qlist_empty(qdict_get_qlist(info, "cam")));
@@ -122,14 +123,16 @@ static void test_spurious_everywhere(void)
     unsigned i;
 
     for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+        /*
+         * The device chooses a page: a random number modulo the number of
+         * pages. All rounds have the same seed, so the same random number.
+         */
         qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
                      "'length': %" PRIu64, VMID, lengths[i]);
         qvgpu_ih_next(v, &irq);
         /*
-         * A range of N pages begins at page 0, and the device chooses page
-         * "random % N". All injections have the same seed, so "random" is the
-         * same number in all rounds. Each N is a multiple of 2^32. So bits 31:0
-         * of the page number, which are data[0], are the same in all rounds.
+         * Each length is a multiple of 2^32 pages. So data[0], bits 31:0 of the
+         * page number, is the same in all rounds.
          */
         page = i ? page : irq.data[0];
         g_assert_cmphex(irq.data[0], ==, page);
@@ -198,9 +201,8 @@ static void test_drop(void)
     qvgpu_stop(t.v);
 
     /*
-     * This time, repair the page and acknowledge the CAM slot before the device
-     * is due to send the dropped entry again. The queue must continue, although
-     * the entry has never arrived.
+     * This time, repair the page before the device sends the dropped entry
+     * again. Catches: the queue does not continue without the entry.
      */
     irq_start(&t);
     qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64, VA);
@@ -359,12 +361,7 @@ static void test_early_ack(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: a removed device sends an MSI when a stopped machine continues.
- *
- * During the removal, the CP raises an interrupt (qvgpu_hold_removal()), so
- * that an MSI is due. After the removal, this MSI must not be sent.
- */
+/* Catches: a removed device sends an MSI when a stopped machine continues. */
 static void test_removal_msi(void)
 {
     QVGPUHold h;
@@ -373,6 +370,7 @@ static void test_removal_msi(void)
 
     qvgpu_hold_init(&h);
     v = qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args);
+    /* During the removal, the CP raises an interrupt, so that an MSI is due. */
     qvgpu_hold_removal(&h, v, 1);
 
     g_assert_true(qvgpu_ih_pending(v));

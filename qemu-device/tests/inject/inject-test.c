@@ -32,14 +32,13 @@ static void inject_start_args(Inject *t, const char *args)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
-    /*
-     * The fence checks that the queue can write to page VA. The invalidation
-     * then empties the TLB, and the NOP (a header of 0) brings only the queue's
-     * own pages back into the TLB. Page-table injections act only on pages that
-     * are not in the TLB. So later injections act only on pages from VA on.
-     */
+    /* Check that the queue can write to page VA. */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
+    /*
+     * Empty the TLB; a NOP (header 0) then brings the queue's own pages back.
+     * Page-table injections act only on pages outside the TLB.
+     */
     qvgpu_invalidate(t->v, 1u << VMID);
     QVGPU_EMIT(&t->q, 0);
     qvgpu_sdma_finish(&t->q);
@@ -135,10 +134,8 @@ static void test_command(void)
 }
 
 /*
- * Catches: vgpu-inject accepts a member that belongs to another kind, an
- * impossible address, or an address that is given twice, for example as 'va'
- * and as 'start' (the old name). Also catches: the error does not name the
- * member.
+ * Catches: vgpu-inject accepts a member of another kind, or an address that is
+ * impossible or given twice.
  */
 static void test_members(void)
 {
@@ -176,6 +173,7 @@ static void test_members(void)
     unsigned i;
 
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        /* Catches: the error does not name the wrong member. */
         qvgpu_expect_refused(v, "vgpu-inject", cases[i].arguments,
                              cases[i].says);
     }
@@ -331,8 +329,7 @@ static void test_corrupt(void)
 
 /*
  * Catches: after a change of a page-table entry, pte-late returns the old entry
- * on all later walks, or on none; pte-late acts although the entry has not
- * changed since the last walk.
+ * on all later walks, or on none.
  */
 static void test_late(void)
 {
@@ -347,6 +344,10 @@ static void test_late(void)
     qvgpu_pkt_fence(&t.q, VA, 1);
     qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
+    /*
+     * Catches: pte-late acts although the entry has not changed since the last
+     * walk.
+     */
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
     /*
      * The first walk read 0 and faulted. In the next three walks, the injection
@@ -462,11 +463,11 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * At the end of round 1, the GART entry changes to the second page. The
-         * walks of rounds 2 and 3 must still get the old entry, for the first
-         * page. The walk of round 4 must get the new entry.
+         * Rounds 2 and 3 must still get the old entry, for the first page.
+         * Round 4 must get the new entry.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
+        /* From the end of round 1 on, the GART entry maps the second page. */
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,
                                                   QVGPU_PTE_RW));
         qvgpu_invalidate(t.v, 1);

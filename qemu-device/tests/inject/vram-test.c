@@ -109,8 +109,7 @@ static void test_lost_at_reset(void)
 
 /*
  * Catches: a read next to the poisoned range fails; a read within the range
- * succeeds, for example a read without the first byte of the range; a write to
- * the range fails. (Only reads that include a poisoned byte must fail.)
+ * succeeds; a write to the range fails.
  */
 static void test_poison(void)
 {
@@ -205,8 +204,7 @@ static void test_poison_compute(void)
 
 /*
  * Catches: a filter matches a compute queue that the filter excludes, or does
- * not match the queue that the filter names; the injection doorbell-lost does
- * not affect the doorbell of a compute queue.
+ * not match the queue that the filter names.
  */
 static void test_compute_filter(void)
 {
@@ -256,6 +254,9 @@ static void test_compute_filter(void)
         g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, cases[i].matches);
         qvgpu_inject_remove(v, id);
     }
+    /*
+     * Catches: doorbell-lost does not affect the doorbell of a compute queue.
+     */
     id = qvgpu_inject(v, "'kind': 'doorbell-lost', 'me': 2, 'pipe': 1, "
                       "'queue': 3, 'vmid': 7, 'count': 1");
     qvgpu_pm4_write(&c, va, 0x77);

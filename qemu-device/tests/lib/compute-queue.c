@@ -215,9 +215,9 @@ enum {
     GATE_CHAIN = 6,
     GATE_LOOP_DWORDS = 10,      /* length of the two packets above */
     /*
-     * NOP packet to which the open gate jumps. The jump packet contains an
-     * address and the length GATE_LOOP_DWORDS. qvgpu_gate_open() changes only
-     * the address, so the NOP must have this length, too.
+     * NOP packet to which the open gate jumps. The NOP has GATE_LOOP_DWORDS
+     * dwords, because qvgpu_gate_open() does not change the length in the jump
+     * packet.
      */
     GATE_OUT = 16,
     GATE_REG = 32,              /* dword to which GATE_COPY writes */

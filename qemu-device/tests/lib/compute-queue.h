@@ -30,9 +30,8 @@ typedef struct QVGPUCompute {
 } QVGPUCompute;
 
 /*
- * Copy the registers of the MM hub to the GFX hub, give each VMID its PASID,
- * and enable interrupts of the pipes. Set up VMID 0 and the address spaces
- * before this call, because this call copies their registers.
+ * Copy the MM hub's registers to the GFX hub, set the PASIDs, and enable the
+ * pipes' interrupts. Set up all VMIDs, also VMID 0, before.
  */
 void qvgpu_cp_setup(QVGPU *v);
 /* Read and write registers of the GFX hub. */
@@ -102,12 +101,15 @@ void qvgpu_compute_finish(QVGPUCompute *c);
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 /*
- * A gate is a loop of packets that a queue of VMID 0 executes until the test
- * opens the gate. Unlike WAIT_REG_MEM, the loop also runs while the virtual
- * clock stands still, and while the main loop is held (lib/hold.h).
+ * A gate: packets that a queue of VMID 0 executes in a loop until the test
+ * opens the gate.
  */
 #define QVGPU_GATE_BYTES    256
 
+/*
+ * Unlike WAIT_REG_MEM, a gate's loop also runs while the virtual clock stands
+ * still, and while the main loop is held (lib/hold.h).
+ */
 typedef struct QVGPUGate {
     uint32_t *words;            /* the test's CPU mapping of the gate */
     /* Low half of the GPU address to which the open gate jumps. */
@@ -115,12 +117,11 @@ typedef struct QVGPUGate {
 } QVGPUGate;
 
 /*
- * Write the packets of a gate to VRAM, and append to the ring of @c an
- * INDIRECT_BUFFER packet that executes the gate.
+ * Write a gate to VRAM, and emit a packet that executes the gate.
  *
- * @va: GPU address of QVGPU_GATE_BYTES of VRAM for the gate
- * @words: the test's CPU mapping of this VRAM (qvgpu_hold_page())
- * @reg: register that the gate's loop reads in each round, or 0 for none
+ * @va: GPU address of QVGPU_GATE_BYTES of VRAM
+ * @words: the test's mapping of @va (qvgpu_hold_page())
+ * @reg: register to read in each round, or 0
  */
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);

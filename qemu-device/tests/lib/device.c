@@ -261,9 +261,8 @@ void qvgpu_main_loop_pass(QVGPU *v)
     unsigned i;
 
     /*
-     * QEMU's main loop may serve the first read before the bottom halves that
-     * are due in the same iteration. The second read is served in a later
-     * iteration, after these bottom halves. The third read is a margin.
+     * The main loop may serve the first read before due bottom halves, but the
+     * second read only afterwards. The third read is a margin.
      */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Test-side driver of vgpu-kfd. The driver relies only on include/vgpu/ and
- * docs/hardware.md, so a test fails if the device needs more. Tests name memory
- * by CPU address: an address in BAR 0 is VRAM, any other is guest RAM.
+ * docs/hardware.md, so a test fails if the device needs more.
  */
 #ifndef VGPU_TEST_DEVICE_H
 #define VGPU_TEST_DEVICE_H
@@ -56,9 +55,8 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Return the longest wait for a condition, in microseconds of real time: 30 s
- * times environment variable VGPU_TEST_SCALE (docs/testing.md), at most 120 s.
- * If the variable is not set or is less than 1, the factor is 2.
+ * Return the longest wait for a condition, in microseconds: 30 s times
+ * VGPU_TEST_SCALE (docs/testing.md), at most 120 s. If unset or below 1: 60 s.
  */
 int64_t qvgpu_wait_us(void);
 
@@ -67,9 +65,8 @@ int64_t qvgpu_wait_us(void);
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
 /*
- * Virtual time, in nanoseconds, by which qvgpu_waited() steps the clock after a
- * check of a condition. The check takes about as long in real time, so virtual
- * time is about as fast as real time.
+ * Step of the virtual clock in qvgpu_waited(), in nanoseconds. The check
+ * between two steps takes about as long in real time.
  */
 #define QVGPU_STEP_NS   100000
 
@@ -87,19 +84,17 @@ int64_t qvgpu_wait_us(void);
     } while (0)
 
 /**
- * qvgpu_time_passes: let virtual time pass while tests wait
- * @v: the machine; NULL, the initial state, stops the clocks of all machines
+ * qvgpu_time_passes: step the clock of @v while tests wait
+ * @v: the machine; NULL stops the clocks of all machines
  *
- * While a test waits, qvgpu_waited() steps the clock of @v. Stop the clocks
- * before a wait during which the main loop is held (lib/hold.h), because only
- * the main loop can step a clock.
+ * Pass NULL before a wait that holds the main loop (lib/hold.h).
  *
- * Return: the machine whose clock ran before, or NULL.
+ * Return: the previous @v, at first NULL.
  */
 QVGPU *qvgpu_time_passes(QVGPU *v);
 /*
- * Step the clock of qvgpu_time_passes() by QVGPU_STEP_NS, if it is not stopped.
- * qvgpu_wait_until() and similar loops call this after a check that failed.
+ * Step the clock of qvgpu_time_passes() by QVGPU_STEP_NS, unless it is stopped.
+ * Needs QEMU's main loop. Called after each failed check of a condition.
  */
 void qvgpu_waited(void);
 
@@ -119,9 +114,8 @@ QVGPU *qvgpu_start_args(const char *args);
  */
 QVGPU *qvgpu_start_sized(const char *vram, const char *args);
 /*
- * Bring the device up after a reset as a driver does: set up VMID 0's window to
- * guest RAM, an interrupt ring with MSI, the retry CAM, traps and doorbells.
- * Call it again after the test has reset the device.
+ * Set up VMID 0's window to guest RAM, an interrupt ring with MSI, the retry
+ * CAM, traps and doorbells. Call again after a reset.
  */
 void qvgpu_bring_up(QVGPU *v);
 /* Quit QEMU and free @v. */
@@ -164,17 +158,20 @@ uint64_t qvgpu_clock(QVGPU *v);
 void qvgpu_main_loop_pass(QVGPU *v);
 
 /*
- * Allocate zeroed memory. @align is a power of two. Fails the test if not
- * enough memory is left. Returns the CPU address. There is no function to free
- * the memory, because each test has its own machine.
+ * Allocate zeroed memory, for the life of the machine. Returns the CPU address.
+ * Fails the test if memory runs out. @align: a power of two.
  */
 uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
 /* As qvgpu_alloc(), for one page of guest RAM. */
 uint64_t qvgpu_ram_page(QVGPU *v);
+/*
+ * Return true if CPU address @addr is in VRAM (BAR 0). Any other address is
+ * guest RAM.
+ */
 bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
 /*
- * Fill @len bytes of memory with bytes @from to @from + @len - 1 of the pattern
- * that @seed selects.
+ * Fill @len bytes at CPU address @addr with bytes @from to @from + @len - 1 of
+ * the pattern that @seed selects.
  */
 void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);

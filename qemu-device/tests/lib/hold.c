@@ -101,9 +101,8 @@ bool qvgpu_hold_logged(QVGPUHold *h)
         return false;
     }
     /*
-     * LINE_BYTES were free in the pipe before this line. The line must use more
-     * than half of them. Then a second line of the same length does not fit,
-     * and the thread that logs the second line is blocked.
+     * The line must use more than half of the LINE_BYTES that were free, so
+     * that a second line of this length does not fit.
      */
     g_assert_cmpint(line, >, LINE_BYTES / 2);
     g_assert_cmpint(line, <=, LINE_BYTES);
@@ -154,6 +153,10 @@ void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q)
 {
     /* Disable the interrupts of retry faults. */
     qvgpu_mm_wr(q->v, VM_L2_PROTECTION_FAULT_CNTL2, 0);
+    /*
+     * The first event, vgpu_fault_silent, shows that the access has begun. The
+     * second event, vgpu_stall, holds the engine.
+     */
     qvgpu_hold_arm(h, q->v, "vgpu_fault_silent", true);
     qvgpu_trace(q->v, "vgpu_stall", true);
     qvgpu_sdma_kick(q);

@@ -43,11 +43,9 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @h: initialised by qvgpu_hold_init()
  * @v: the machine
  * @event: pattern of the trace events to enable
- * @second: true: hold the thread that logs the second event; false: the first
+ * @second: hold at the second event instead of the first
  *
- * A thread is held when its log line does not fit in the log pipe. If @second
- * is true, the pipe has 64 bytes free on return. Each log line must then have
- * 33 to 64 bytes, so that the first line fits and the second does not.
+ * With @second, each log line must have 33 to 64 bytes.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*
@@ -56,9 +54,8 @@ void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
  */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
- * Empty the log pipe. Held threads continue, and no thread is held until
- * further log lines have filled the pipe. Returns the number of lines that were
- * in the pipe.
+ * Empty the log pipe; held threads continue. No thread is held until the pipe
+ * is full again. Returns the number of lines removed.
  */
 unsigned qvgpu_hold_release(QVGPUHold *h);
 /*
@@ -67,10 +64,8 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
  */
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
- * Call when the test's command has completed. Returns true if the 0.2 s of
- * qvgpu_hold_release_later() are over. This shows that the command has waited
- * for the held thread, unless the command takes 0.2 s anyway, on a slow host.
- * Joins the thread of qvgpu_hold_release_later().
+ * Call after the command, to join the thread of qvgpu_hold_release_later().
+ * Returns true if the 0.2 s are over: the command has waited, or was slow.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
@@ -83,18 +78,13 @@ bool qvgpu_hold_waited(QVGPUHold *h);
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Fail the test if a command to QEMU has not waited for the held engine. The
- * test calls, in this order:
- * - qvgpu_hold_access(), then qvgpu_hold_release_later()
- * - the command to check, for example a register write
- * - this function
- * Also disables the trace events that qvgpu_hold_access() enabled.
+ * Fail the test if the command since qvgpu_hold_release_later() has not waited
+ * for the engine that qvgpu_hold_access() holds. Disables the trace events.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*
- * Remove the device by surprise. Hold the main loop while it removes the VRAM
- * from BAR 0. During the hold, the CP raises @interrupts interrupts. Then
- * release the main loop, and wait until the removal is complete.
+ * Do a complete surprise removal. Meanwhile, hold the main loop when it removes
+ * VRAM from BAR 0, until the CP has raised @interrupts interrupts.
  */
 void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts);
 

@@ -230,9 +230,8 @@ void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u)
 }
 
 /*
- * Return DW3 of a RUN_LIST packet. DW3 has the length of the list in dwords. If
- * @chain is true, the packet is itself the last packet of the list, and
- * @h->dwords does not include the 4 dwords of this packet yet.
+ * Return DW3 of a RUN_LIST packet, with the list's length in dwords. With
+ * @chain, the packet itself still adds 4 dwords to the list.
  */
 static uint32_t run_control(QVGPUHws *h, bool chain)
 {

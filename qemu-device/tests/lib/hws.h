@@ -103,23 +103,26 @@ void qvgpu_user_sdma_finish(QVGPUUserSdma *u);
 void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
 
 /*
- * To run a list:
- * - qvgpu_list_begin() starts an empty list.
- * - qvgpu_list_process() adds a process with a time slice of @ms milliseconds.
- * - qvgpu_list_compute() and qvgpu_list_sdma() add a queue to the process that
- *   was added last. @type is a value of PM4_MAP_DW1__QUEUE_TYPE.
- * - qvgpu_list_run() submits the list to HIQ. @processes is the process count
- *   in RUN_LIST.
+ * Start an empty list. Then add processes, each with its queues, and run the
+ * list.
  */
 void qvgpu_list_begin(QVGPUHws *h);
+/* Append @n dwords to the list. */
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);
+/* Add a process with a time slice of @ms milliseconds. */
 void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms);
+/*
+ * Add a queue to the process that was added last. @type is a value of
+ * PM4_MAP_DW1__QUEUE_TYPE.
+ */
 void qvgpu_list_compute(QVGPUHws *h, QVGPUUserCompute *q, unsigned type);
+/* Add an SDMA queue to the process that was added last. */
 void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u);
 /*
  * End the list with a chain packet to its start. Call before qvgpu_list_run().
  */
 void qvgpu_list_chain(QVGPUHws *h);
+/* Submit the list to HIQ. @processes is the process count in RUN_LIST. */
 void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 
 #endif /* VGPU_TEST_HWS_H */

@@ -75,8 +75,7 @@ static void move(QVGPU *v, QTestState *qts)
     qvgpu_wait_until(!status_is(qts, "query-status", "inmigrate"));
     /*
      * The state has deadlines in virtual time. Under qtest, the virtual clock
-     * of a new QEMU starts at 0 and advances only on a command. Therefore, set
-     * the virtual clock to the device's clock.
+     * of a new QEMU starts at 0: set it to the device's clock.
      */
     qtest_clock_set(qts, qvgpu_clock(v) * (1000000000 / VGPU_CLOCK_HZ));
     qtest_quit(v->qts);
@@ -122,9 +121,8 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     bool hurry = true;
 
     /*
-     * Allow a downtime of 1 ms only. While engines write much memory, the
-     * source then does not complete before PASSES passes, and the engines
-     * change memory that the migration has already sent.
+     * Allow 1 ms of downtime: while engines write much memory, the migration
+     * then needs at least PASSES passes, and must send changed memory again.
      */
     set_downtime(v->qts, 1);
     if (feed) {

@@ -6,25 +6,21 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /**
- * qvgpu_save_restore: save the machine and restore it in a new QEMU
- * @v: the machine; the call stops it
- * @keep: true to keep the file of the saved state
+ * qvgpu_save_restore: move the machine to a new QEMU through a file
+ * @v: the machine; stopped on return (qvgpu_cont())
+ * @keep: keep the file
  *
- * On return @v uses the new QEMU, which is stopped: call qvgpu_cont().
- *
- * Return: with @keep the name of the file (the caller removes the file and
- *     frees the name); otherwise NULL.
+ * Return: the kept file's name, or NULL. The caller frees the name and removes
+ *     the file.
  */
 char *qvgpu_save_restore(QVGPU *v, bool keep);
 /**
  * qvgpu_migrate_live: migrate the running machine to a new QEMU
- * @v: the machine
- * @feed: called repeatedly until the migration has completed, or NULL
+ * @v: the machine; stopped on return (qvgpu_cont())
+ * @feed: called until the migration has completed, or NULL
  * @opaque: argument of @feed
  *
- * On return @v uses the new QEMU, which is stopped: call qvgpu_cont(). @feed
- * may also be called after the old QEMU has stopped. Data that @feed writes
- * after this stop is not migrated.
+ * Data that @feed writes after the old QEMU has stopped is not migrated.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
 /* Let the stopped machine run (QMP cont). */

@@ -173,9 +173,8 @@ void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
 
     if (order) {
         /*
-         * Bit 0 of the range is field S, the higher bits are field PAGE. If S
-         * is set and the n low bits of PAGE are ones, the range has 2 << n
-         * pages. Here n is @order - 1.
+         * Set field S (bit 0) and the low @order - 1 bits of field PAGE (from
+         * bit 1). Such a range has 2^@order pages.
          */
         range |= ((1ull << order) - 1);
     }

@@ -15,9 +15,8 @@ typedef struct QVGPUSpace {
 } QVGPUSpace;
 
 /*
- * Return the GPU address, in VMID 0, of the memory at CPU address @addr. For
- * VRAM, the GPU address is in the FB aperture. For guest RAM, the GPU address
- * is in the AGP window. Does not use the GART.
+ * Return the GPU address, in VMID 0, of CPU address @addr: in the FB aperture
+ * for VRAM, in the AGP window for guest RAM.
  */
 uint64_t qvgpu_mc(QVGPU *v, uint64_t addr);
 /*

@@ -15,18 +15,20 @@ QDict *qvgpu_query(QVGPU *v);
 void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
                           const char *says);
 /*
- * Return the mask of nodes to which @node has a link that is up, as query-vgpu
- * reports it. The machine must have only one hive. Fails the test if the hive
- * has no device at @node.
+ * Return the mask of nodes to which @node has a link that is up (query-vgpu).
+ * The machine's only hive must have @node.
  */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /*
- * Look up a queue, a VMID or a counter in @info, a result of qvgpu_query(). A
- * returned QDict is a borrowed reference, or NULL if the queue or the VMID is
- * absent. An absent engine or counter fails the test.
+ * Look up a queue or a VMID in @info of qvgpu_query(). Returns a borrowed
+ * reference, or NULL if absent. An absent engine fails the test.
  */
 QDict *qvgpu_query_queue(QDict *info, unsigned engine, unsigned queue);
 QDict *qvgpu_query_vmid(QDict *info, const char *hub, unsigned vmid);
+/*
+ * Look up a counter in @info of qvgpu_query(). An absent counter fails the
+ * test.
+ */
 uint64_t qvgpu_query_counter(QDict *info, const char *name);
 /* Return the number of entries in use in the TLB of @engine. */
 unsigned qvgpu_query_tlb(QVGPU *v, unsigned engine);

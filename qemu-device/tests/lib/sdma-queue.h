@@ -83,24 +83,19 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
  */
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
- * Give the engine's other queues a turn: run two packets on @q, one after the
- * other. The engine serves its queues round-robin. So before the second packet,
- * the engine serves each queue that can run, also a queue that was stalled.
+ * Run two packets on @q. Between them, the engine serves each other queue that
+ * can run (round-robin). Used before a check that nothing happens.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 
 /*
- * Return the byte offset in BAR 2 of the doorbell that KFD assigns to a queue.
- *
- * @slice: index of the doorbell slice of the queue's process
- * @n: SDMA engine
- * @i: index of the queue among the RLC queues of the engine
+ * Return the offset in BAR 2, in bytes, of KFD's doorbell for RLC queue @i of
+ * SDMA engine @n. @slice: doorbell slice of the process.
  */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*
- * Move the packets in the ring, from byte @from on, to a page of their own, for
- * use as an indirect buffer. @dwords receives the number of dwords. Returns the
- * CPU address of the buffer.
+ * Move the ring's packets, from byte @from on, to a new page: an indirect
+ * buffer of *@dwords dwords. Returns the buffer's CPU address.
  */
 uint64_t qvgpu_sdma_to_buffer(QVGPUSdma *q, uint64_t from, uint32_t *dwords);
 

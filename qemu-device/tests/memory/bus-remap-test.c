@@ -14,10 +14,7 @@
 #define VMID    7
 
 /*
- * Catches: an engine still uses a bus address whose memory has moved away.
- *
- * The test moves BAR 0 between two bus addresses. A queue copies to both
- * addresses: the copy to BAR 0 must reach VRAM, the other copy must fault.
+ * Catches: an engine still uses a bus address after the memory has moved away.
  */
 static void test_moving_ram(void)
 {
@@ -37,6 +34,10 @@ static void test_moving_ram(void)
                     QVGPU_PTE_RW | VGPU_PTE_SYSTEM | (bar + at));
     qvgpu_space_set(&space, va + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     QVGPU_PTE_RW | VGPU_PTE_SYSTEM | (away + at + QVGPU_PAGE));
+    /*
+     * Move BAR 0 between two addresses. The copy to BAR 0 must reach VRAM; the
+     * copy to the other address must fault.
+     */
     for (i = 0; i < 6; i++) {
         bool here = !(i & 1);
 
@@ -131,9 +132,8 @@ static void test_bus_master_access(void)
 #define BEHIND      QPCI_DEVFN(32, 0)
 
 /*
- * Catches: a write to a peer's PCI_COMMAND disables memory decoding, but does
- * not wait for an engine that is within an access to the peer's VRAM. The VRAM
- * then leaves the bus during the access.
+ * Catches: a write to a peer's PCI_COMMAND takes the peer's VRAM off the bus
+ * while an engine is within an access to this VRAM.
  */
 static void test_peer_access(void)
 {
@@ -164,9 +164,8 @@ static void test_peer_access(void)
     qvgpu_pkt_copy(&q, va, va + QVGPU_PAGE, QVGPU_PAGE);
 
     /*
-     * Hold the engine in the middle of the copy. At this time, the engine has
-     * mapped the source page on the bus, and has had a fault at the
-     * destination, which has no page-table entry.
+     * Hold the engine within the copy. The engine has mapped the source page on
+     * the bus, and faults at the destination, which has no page-table entry.
      */
     qvgpu_hold_access(&h, &q);
     g_assert_false(qvgpu_ih_pending(v));
@@ -238,10 +237,8 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * Unplug a peer after an engine has looked up the peer's VRAM on the bus, and
- * before the engine checks that the bus has not changed since. Returns whether
- * the engine faults, as it should. On a slow host, the engine may check before
- * the peer leaves the bus. Then the engine does not fault.
+ * Unplug a peer after an engine has looked up the peer's VRAM, before the
+ * engine checks for bus changes. Returns whether the engine faults.
  */
 static bool looks_again(void)
 {
@@ -285,9 +282,8 @@ static bool looks_again(void)
     qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qvgpu_hold_logged(&h));
     /*
-     * The engine has looked up the VRAM, and sleeps for 0.3 s (x-delay-point).
-     * Then the engine logs the end of the sleep. If the log pipe is still full,
-     * this blocks until the pipe is emptied: in 0.2 s, or later on a slow host.
+     * The engine sleeps for 0.3 s (x-delay-point) after the look-up. Then the
+     * engine logs a line, which blocks while the pipe is full.
      */
     qvgpu_hold_release_later(&h);
     /* Unplug: QEMU takes the peer off the bus, and waits for the engine. */
@@ -296,6 +292,10 @@ static bool looks_again(void)
     g_assert_true(qvgpu_hold_waited(&h));
     g_assert_null(qpci_device_find(v->bus, BEHIND));
     qvgpu_sdma_finish(&q);
+    /*
+     * The engine faults, unless it checked before the peer left the bus, as it
+     * may on a slow host.
+     */
     again = qvgpu_ih_pending(v);
     if (again) {
         qvgpu_ih_next_fault(v, VMID, va, true, false);

@@ -86,11 +86,8 @@ static bool fault(PageWalk *w, const Case *t)
 }
 
 /*
- * Catches:
- * - A fault raises an interrupt although the interrupt bit of its class is 0.
- * - A fault raises no interrupt although the interrupt bit of its class is 1.
- * - A fault raises no interrupt if its class has no interrupt bit. (A fault of
- *   such a class must always raise an interrupt.)
+ * Catches: a fault ignores the interrupt bit of its class. Correct: a class
+ * without a bit always raises an interrupt.
  */
 static void test_interrupts(void)
 {
@@ -101,8 +98,16 @@ static void test_interrupts(void)
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
         const Case *t = &cases[i];
 
+        /*
+         * Only the class's own interrupt bit is set, if it has one: the fault
+         * must raise an interrupt.
+         */
         context(&w, VM_CONTEXT_CNTL__ALL_DEFAULTS | t->interrupt);
         g_assert_true(fault(&w, t));
+        /*
+         * Only the bits of other classes are set: the fault must not raise an
+         * interrupt, unless its class has no bit.
+         */
         context(&w, VM_CONTEXT_CNTL__ALL_DEFAULTS |
                 (VM_CONTEXT_CNTL__ALL_INTERRUPTS & ~t->interrupt));
         g_assert_true(fault(&w, t) == !t->interrupt);
@@ -180,9 +185,8 @@ static void test_latching(void)
 }
 
 /*
- * Catches: a retry fault raises an interrupt while interrupts of retry faults
- * are disabled; the queue does not stall on this fault; the fault is not
- * reported after the interrupts are enabled.
+ * Catches: while interrupts of retry faults are disabled, a retry fault raises
+ * one, or does not stall the queue.
  */
 static void test_retry_interrupt_off(void)
 {
@@ -204,6 +208,7 @@ static void test_retry_interrupt_off(void)
     }
     g_assert_false(qvgpu_sdma_idle(&w.q));
     g_assert_false(qvgpu_ih_pending(w.v));
+    /* Catches: the fault is not reported after its interrupt is enabled. */
     qvgpu_time_passes(w.v);
     qvgpu_mm_wr(w.v, VM_L2_PROTECTION_FAULT_CNTL2,
                 VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT);
@@ -216,9 +221,8 @@ static void test_retry_interrupt_off(void)
 }
 
 /*
- * Catches: an access of VMID 0 to the system aperture causes a fault, or does
- * not go to the aperture's default page. (The address of the access is neither
- * in VRAM nor in the AGP window.)
+ * Catches: an access of VMID 0 to the system aperture faults, or does not reach
+ * the aperture's default page.
  */
 static void test_system_aperture(void)
 {
@@ -226,6 +230,7 @@ static void test_system_aperture(void)
     uint64_t page = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     uint64_t buf = qvgpu_ram_page(v);
     uint64_t entry = qvgpu_entry(v, page, 0);
+    /* GPU address of the aperture, outside of VRAM and of the AGP window. */
     const uint64_t at = 0x00fe00000000ull;
     QVGPUSdma q;
 

@@ -207,8 +207,7 @@ static void test_scattered(void)
 
 /*
  * Catches: eight GART entries are taken for one contiguous range although one
- * of the entries points elsewhere, is invalid or is beyond END; the TLB keeps a
- * contiguous range after an invalidation.
+ * entry points elsewhere, is invalid or is beyond END.
  */
 static void test_lines(void)
 {
@@ -253,7 +252,10 @@ static void test_lines(void)
     copy(&g, GART_AT + END * QVGPU_PAGE, mc, 4);
     expect_fault(g.v, GART_AT + END * QVGPU_PAGE, false, VGPU_WALKER_RANGE);
 
-    /* Change a page whose neighbours are in the TLB. */
+    /*
+     * Change a page whose neighbours are in the TLB. Catches: the TLB keeps the
+     * contiguous range after the invalidation.
+     */
     gart_set(&g, WHOLE + 1, other);
     qvgpu_invalidate(g.v, 1);
     copy(&g, GART_AT + WHOLE * QVGPU_PAGE, mc, 2 * QVGPU_PAGE);

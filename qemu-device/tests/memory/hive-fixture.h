@@ -27,11 +27,8 @@ uint64_t hive_mc(QVGPU *v, uint64_t offset);
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
- * Fail the test unless the registers of @v report:
- * - @id: id of the hive,
- * - @node: node of @v,
- * - @last: last node of the hive,
- * - @links: bit mask of exactly those nodes to which the link is up.
+ * Fail the test unless the registers of @v report hive @id, node @node, last
+ * node @last, and links up to exactly the nodes in mask @links.
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);

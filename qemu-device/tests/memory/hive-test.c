@@ -17,11 +17,8 @@
 #define HIVE        "'qom-type': 'vgpu-hive', 'id': 'h1'"
 
 /*
- * Catches:
- * - a hive accepts devices with different VRAM sizes or at the same node;
- * - a hive is deleted or changed while it has devices;
- * - property hive accepts a number, or the error message does not ask for the
- *   id of a vgpu-hive object.
+ * Catches: a hive accepts devices with different VRAM sizes or at the same
+ * node, or is deleted or changed while it has devices.
  */
 static void test_bad(void)
 {
@@ -35,6 +32,10 @@ static void test_bad(void)
         { "object-del", "'id': 'h0'", "in use" },
         { "qom-set", "'path': '/objects/h0', 'property': 'hive-id', 'value': 8",
           "cannot be changed" },
+        /*
+         * Catches: property hive accepts a number, or the error does not ask
+         * for an id.
+         */
         { "device_add", PLUG ", 'hive': 7", "id of a vgpu-hive object" },
         { "device_add", PLUG ", 'hive': '7'", "'7' not found" },
         { "device_add", PLUG ", 'hive': 'first'", "'first' is no vgpu-hive" },
@@ -129,9 +130,8 @@ static void test_places(void)
 }
 
 /*
- * Load the saved state @file in a QEMU with the command line of @v, but without
- * the string @without. Fails the test if the load succeeds. Returns the error
- * output, which the caller frees.
+ * Load @file in a QEMU with the command line of @v minus @without. The load
+ * must fail. Returns QEMU's error output, which the caller frees.
  */
 static char *load_error(QVGPU *v, const char *without, const char *file)
 {
@@ -155,10 +155,8 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 }
 
 /*
- * Node 0 is unplugged. Then the machine is saved with the device at node 1.
- *
- * Catches: after the load, the device is not at node 1; a device without node=1
- * accepts the state, or the error message does not name node=1.
+ * Node 0 is unplugged before the save. Catches: after the load, the device of
+ * node 1 is at another node.
  */
 static void test_move_without_node_0(void)
 {
@@ -175,6 +173,10 @@ static void test_move_without_node_0(void)
     hive_expect_place(v, 1, 1, 0, HIVE_ID);
 
     file = qvgpu_save_restore(v, true);
+    /*
+     * Catches: a device without node=1 accepts the state, or the error does not
+     * name node=1.
+     */
     said = load_error(v, ",node=1", file);
     g_assert_nonnull(strstr(said, "start the device with node=1"));
     g_assert_nonnull(strstr(said, "vgpu-hive object"));

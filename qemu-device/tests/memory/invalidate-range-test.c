@@ -253,10 +253,8 @@ static void test_acknowledge_waits(void)
 }
 
 /*
- * Catches: the TLB drops a translation after some time or some packets. This
- * would sometimes hide that a driver lacks an invalidation. (Only an
- * invalidation, or another translation in the same slot, may remove a
- * translation.)
+ * Catches: the TLB drops a translation after some time or some packets, and so
+ * hides that a driver lacks an invalidation.
  */
 static void test_capacity(void)
 {
@@ -284,6 +282,10 @@ static void test_capacity(void)
 
         qtest_bufwrite(t.v->qts, at, entries, sizeof(entries));
     }
+    /*
+     * Enough other translations take the slots of the old translations in the
+     * TLB.
+     */
     qvgpu_pkt_copy(&t.q, BIG_VA, BIG_VA, OTHERS * QVGPU_PAGE);
     qvgpu_sdma_finish(&t.q);
     expect_new(&t, 0, PAGES - 1);

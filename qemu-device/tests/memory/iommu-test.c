@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). The
- * tests build the IOMMU's tables. Each RAM address is also the bus address of
- * the same RAM. In addition, the tests map pages of RAM at bus addresses from
- * IOVA on.
+ * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). Bus
+ * addresses are RAM addresses, except those from IOVA on, where the tests map
+ * pages.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -134,10 +133,8 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table for IOVA_LOST is at IOAPIC, where every entry reads as 0. The
-     * table cannot be at HOLE as in vtd_enable(), because a read of an entry
-     * would fail. The code of amd-iommu that logs such a failure has a bug: a
-     * shift by 64, which is undefined in C.
+     * The table for IOVA_LOST is at IOAPIC, which reads as 0. At HOLE, a read
+     * fails and triggers an amd-iommu bug: a shift by 64.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -289,11 +286,8 @@ static void test_translate(const void *kind)
 }
 
 /*
- * Catches:
- * - After a retry fault, the replay of the access uses a translation that the
- *   IOMMU gave before the fault.
- * - Because the replay waits for the IOMMU, the fault is reported twice, or the
- *   replay is not counted.
+ * Catches: after a retry fault, the replay uses a translation that the IOMMU
+ * gave before the fault.
  */
 static void test_replay(const void *kind)
 {
@@ -328,6 +322,10 @@ static void test_replay(const void *kind)
     qvgpu_cam_ack(v, cam);
     qvgpu_sdma_finish(&q);
     qvgpu_expect(v, c, 2, 0, QVGPU_PAGE);
+    /*
+     * Catches: because the replay waits for the IOMMU, the fault is reported
+     * twice, or the replay is not counted.
+     */
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_REPLAYS), ==, 1);
     g_assert_false(qvgpu_ih_pending(v));
@@ -335,9 +333,8 @@ static void test_replay(const void *kind)
 }
 
 /*
- * Copy from one page behind the IOMMU to another page. Each of the two pages
- * needs a request to the IOMMU. Between the two requests, invalidate @vmid of
- * @hub. Returns the number of requests.
+ * Copy between two pages behind the IOMMU: each page needs a request. Between
+ * the requests, invalidate @vmid of @hub. Returns the number of requests.
  */
 static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
                                unsigned vmid)
@@ -349,9 +346,8 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
     qvgpu_sdma_kick(q);
     qvgpu_wait_until(qvgpu_hold_logged(h));
     /*
-     * Do not wait for the acknowledge. In the MM hub, the acknowledge comes
-     * only after the access of the SDMA engine has ended. The test holds the
-     * engine within this access until qvgpu_hold_release().
+     * Do not wait for the acknowledge. The MM hub acknowledges only after the
+     * engine's access has ended, and the test still holds this access.
      */
     qvgpu_wr(q->v, HUB(hub) + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
              1u << vmid | VM_INVALIDATE_ENG_REQ__L2_PTES);
@@ -361,11 +357,8 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
 }
 
 /*
- * Catches:
- * - An invalidation of another VMID or hub discards a queue's IOMMU requests
- *   and replies. Repeated invalidations would then starve the queue.
- * - An invalidation of the queue's own VMID and hub does not discard the
- *   queue's requests and replies.
+ * Catches: an invalidation of another VMID or hub discards a queue's IOMMU
+ * requests and replies, so that repeated invalidations starve the queue.
  */
 static void test_invalidate(const void *kind)
 {
@@ -396,6 +389,10 @@ static void test_invalidate(const void *kind)
      */
     g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_MM, OTHER_VMID), ==, 2);
     g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_GFX, VMID), ==, 2);
+    /*
+     * Catches: an invalidation of the queue's own VMID and hub does not discard
+     * the queue's requests and replies.
+     */
     g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_MM, VMID), >, 2);
     qvgpu_expect(v, dst, 1, 0, 64);
     qvgpu_stop(v);
@@ -461,9 +458,8 @@ static void test_ring(const void *kind)
 }
 
 /*
- * Catches: QEMU hangs at a stop of the machine, because a worker itself calls
- * the IOMMU. The worker then waits for the BQL, while the main loop holds the
- * BQL and waits for the worker.
+ * Catches: a machine stop hangs, because a worker calls the IOMMU and waits for
+ * the BQL, while the main loop waits for the worker.
  */
 static void test_stop(const void *kind)
 {
@@ -534,9 +530,8 @@ static void test_remove(const void *kind)
 }
 
 /*
- * Catches: a worker calls the IOMMU, which then raises its fault event in the
- * worker's thread. Under TCG this fails an assertion, because only a thread
- * with the BQL may interrupt a CPU.
+ * Catches: a worker without the BQL calls the IOMMU, which raises a fault
+ * event. TCG then fails an assertion: interrupts need the BQL.
  */
 static void test_report(void)
 {

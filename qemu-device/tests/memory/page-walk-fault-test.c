@@ -74,14 +74,10 @@ static void test_invalid_at_each_level(void)
     qvgpu_stop(w.v);
 }
 
-/*
- * In an entry of each directory level, the test sets table addresses without
- * memory: two beyond VRAM, and two on the bus.
- *
- * Catches: the walk reads a table at an address without memory.
- */
+/* Catches: the walk reads a table at an address without memory. */
 static void test_tables_nowhere(void)
 {
+    /* Table addresses without memory: two beyond VRAM, and two on the bus. */
     static const uint64_t nowhere[] = {
         64 * MiB, 0x0000fffffffff000ull,
         VGPU_PTE_SYSTEM | 0x0000fffffffff000ull,
@@ -163,10 +159,8 @@ static void test_self_reference(void)
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     /*
-     * Each entry points to this same table, so the walk reads the table as:
-     * - PDB1, where an entry needs BFS to be valid,
-     * - PDB0, where an entry needs TF to point to a table,
-     * - PTB, where BFS and TF are ignored.
+     * Each entry points to @table, so the walk reads @table as PDB1 (needs
+     * BFS), PDB0 (needs TF to continue) and PTB (ignores BFS and TF).
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,
@@ -177,9 +171,8 @@ static void test_self_reference(void)
                     qvgpu_entry(w.v, table, VGPU_PDE_VALID));
     page_walk_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
     /*
-     * The walk has used an entry in each of four levels. All these entries
-     * point to the page of @table, also the last one, which maps the page that
-     * the copy reads. So the copy must have read the entries of @table.
+     * All entries that the walk used point to @table, also the last one. So the
+     * copy must have read @table itself.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         g_assert_cmphex(qtest_readq(w.v->qts, w.dst + 8 * i), ==,

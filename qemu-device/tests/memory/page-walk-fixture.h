@@ -34,16 +34,14 @@ void page_walk_start(PageWalk *w);
  */
 void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 /*
- * Copy @len bytes from @va to @w->dst. Fail the test if the copy faults. Also
- * fail the test unless the copied bytes are pattern @seed, starting with byte
- * @from of the pattern.
+ * Copy @len bytes from @va to @w->dst. Fail the test on a fault, or if the
+ * bytes differ from pattern @seed from byte @from on.
  */
 void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
                          uint64_t len);
 /*
- * Access 4 bytes at @va: write if @write is true, otherwise read. The access
- * must cause a no-retry fault with walker error @walker, and the queue must
- * continue after the fault: otherwise, fail the test. Clears the fault.
+ * Access 4 bytes at @va. Fail the test unless a no-retry fault with walker
+ * error @walker follows and the queue continues. Clears the fault.
  */
 void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
                             unsigned walker);

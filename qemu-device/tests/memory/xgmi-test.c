@@ -142,13 +142,7 @@ static void test_pcie_peer(void)
     stop_pair(v, p);
 }
 
-/*
- * Catches:
- * - A link that is down carries data.
- * - The link is down for one end only, or stays down after the injection ends.
- * - The link goes down before the access on which the injection acts.
- * - An access over a link that is down causes a fault of a wrong class.
- */
+/* Catches: a link that is down carries data, or is down for one end only. */
 static void test_link_down(void)
 {
     QVGPU *v = qvgpu_start_sized("64M,hive=h0,id=a",
@@ -180,6 +174,10 @@ static void test_link_down(void)
     hive_copy(v, NULL, qvgpu_mc(v, src), dst, 8);
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 16);
     qvgpu_expect(v, PEER_AT + 3 * QVGPU_PAGE, 5, 0, 16);
+    /*
+     * Catches: the link goes down before the access on which the injection
+     * acts.
+     */
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
@@ -190,6 +188,7 @@ static void test_link_down(void)
      */
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 32);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
+    /* Catches: the access causes a fault of a wrong class. */
     g_assert_cmphex(VGPU_GET(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS),
                              VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR), ==,
                     VGPU_WALKER_NACK);
@@ -212,6 +211,7 @@ static void test_link_down(void)
     qtest_writel(v->qts, PEER_AT, 1);
     g_assert_cmphex(qtest_readl(v->qts, PEER_AT), ==, 1);
 
+    /* Catches: the link stays down after the injection ends. */
     qvgpu_inject_remove(v, id);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     g_assert_cmphex(qvgpu_rd(p, VGPU_XGMI_LINKS), ==, 1);
@@ -220,9 +220,8 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * A read of XGMI_LINKS counts as an access to the first byte of each peer's
-     * VRAM, and so can trigger an injection. An injection for node 2 leaves the
-     * link to node 1 (bit 1) up.
+     * A read of XGMI_LINKS counts as an access to each peer. An injection for
+     * node 2 leaves the link to node 1 (bit 1) up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
@@ -254,11 +253,8 @@ static void test_link_down(void)
 }
 
 /*
- * If @removed is not NULL, device b is removed. Otherwise, a read of XGMI_LINKS
- * takes the link between a and b down.
- *
- * Catches: the removal or the read completes while an engine of device a is
- * within an access to b's VRAM; the engine reaches b's VRAM afterwards.
+ * Remove device b or, if @removed is NULL, take its link down. Catches: this
+ * completes while an engine of device a accesses b's VRAM.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -275,9 +271,9 @@ static void test_peer_gone(const void *removed)
     args = g_strdup_printf("%s " HIVE_OBJECT
                            PAIR(",hive=h0,id=b,memdev=vram"), h.args);
     /*
-     * Leave the BARs of device b unmapped. With mapped BARs, the removal would
-     * change the memory map of the bus, and this change waits for the engine.
-     * The test would then pass without the wait in vgpu_xgmi_remove().
+     * Leave the BARs of device b unmapped. Otherwise, a change of the memory
+     * map would wait for the engine, even without the wait in
+     * vgpu_xgmi_remove().
      */
     v = qvgpu_start_sized("64M,hive=h0,id=a", args);
     b = (uint8_t *)h.vram + at;
@@ -293,9 +289,8 @@ static void test_peer_gone(const void *removed)
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /*
-         * The injection matches only accesses to the first byte of node 1's
-         * VRAM. A read of XGMI_LINKS counts as such an access, and so triggers
-         * the injection. The copy reads at offset @at, and does not trigger it.
+         * Only an access to the first byte of node 1's VRAM triggers the
+         * injection: the read of XGMI_LINKS below, but not the copy.
          */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
@@ -317,12 +312,12 @@ static void test_peer_gone(const void *removed)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
 
     /*
-     * The held access ends in a stall, and the engine repeats the access. The
-     * repeated access does not reach the peer: it causes a no-retry fault and
-     * reads zeros. A later write also faults, and has no effect.
+     * After the hold, the engine repeats the access. Catches: the repeated
+     * access reaches the peer. Correct: a no-retry fault, and zeros.
      */
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, back, QVGPU_PAGE);
+    /* A later write to the peer must fault, too, and have no effect. */
     qvgpu_pkt_copy(&q, own, VA, QVGPU_PAGE);
     qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, VMID, VA, true, false);
@@ -415,17 +410,17 @@ static QPCIDevice *open_root_port(QPCIBus *bus)
     return rp;
 }
 
-/*
- * Start a machine with an empty slot, root port rp0, for plug(). The machine
- * also has a vgpu-kfd from the start. Disable this device, because plug() gives
- * the same BAR addresses to the new device.
- */
+/* Start a machine with an empty slot, root port rp0, for plug(). */
 static QVGPU *start_slot(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", HIVE_OBJECT
         "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
         "-device pcie-root-port,id=rp0,chassis=1,slot=1,addr=2");
 
+    /*
+     * Disable the first device, because plug() gives the same BAR addresses to
+     * the new device.
+     */
     qpci_config_writew(v->pci, PCI_COMMAND, 0);
     g_free(v->pci);
     v->pci = NULL;
@@ -558,10 +553,8 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * Catches: an unplug frees the translation client of one engine too early. (A
- * queue of another engine may still read the acknowledge register of an
- * invalidation. This read checks the clients of all engines for accesses that
- * the invalidation waits for.)
+ * Catches: an unplug frees an engine's translation client while a queue of
+ * another engine still reads an acknowledge register.
  */
 static void test_unplug_settling(void)
 {
@@ -584,6 +577,10 @@ static void test_unplug_settling(void)
                 qvgpu_pkt_copy(&q[n], qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
             }
         }
+        /*
+         * A read of the acknowledge register checks the clients of all engines
+         * for accesses that the invalidation waits for.
+         */
         read_ack(&q[last]);
         for (n = 0; n < last; n++) {
             qvgpu_sdma_kick(&q[n]);

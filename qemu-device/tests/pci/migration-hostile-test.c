@@ -68,10 +68,9 @@ static void stalled_finish(Stalled *t)
 static void test_packet(void)
 {
     /*
-     * Positions in the saved state, in bytes after the start of the value AT
-     * (see vmstate_vgpu_exec). The two sizes are in dwords.
-     * - AT_IB_SIZE: the low byte of the indirect buffer's size
-     * - AT_NDW: the low byte of the packet's length
+     * Byte offsets in the saved state (vmstate_vgpu_exec), from the value AT:
+     * - AT_IB_SIZE: indirect buffer's dwords, low byte
+     * - AT_NDW: packet's dwords, low byte
      */
     enum { PAYLOAD = 12, AT_IB_SIZE = 33, AT_NDW = 123 };
     const unsigned dwords = SDMA_WRITE_LINEAR_DWORDS + PAYLOAD;
@@ -127,9 +126,8 @@ static void test_image(void)
     qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
     /*
-     * Write garbage to the last dwords of the execution state in the MQD: the
-     * state of both indirect buffers, the number of tries of the packet, and
-     * the time since the first try of the packet.
+     * Write garbage to the MQD's last dwords: the state of both indirect
+     * buffers, the packet's number of tries, and the time since the first try.
      */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);
@@ -154,9 +152,8 @@ static void test_image(void)
 static void test_vmid_mask(void)
 {
     /*
-     * In the saved state, the VMID mask (16 bits, big-endian) follows the queue
-     * mask (8 bytes). This is the offset of the VMID mask's low byte from the
-     * start of the queue mask.
+     * Offset of the VMID mask's low byte from the 8-byte queue mask in the
+     * saved state. The VMID mask (16 bits, big-endian) comes next.
      */
     enum { AT_VMID_MASK = 9 };
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
@@ -214,9 +211,8 @@ static char *add_disk(QVGPU *v)
 }
 
 /*
- * Find the 64-bit value @quad, stored big-endian, in @file. Write @byte to the
- * file, @at bytes after the start of this value. Fails the test unless the
- * value occurs exactly once.
+ * Write @byte to @file, @at bytes after the start of the 64-bit big-endian
+ * value @quad. The test fails unless @quad occurs exactly once.
  */
 static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 {
@@ -238,9 +234,8 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 static void test_loadvm(void)
 {
     /*
-     * patch() finds AT, the GPU address of the stall, in the snapshot, and
-     * changes the byte at offset AT_IB_DEPTH from there. This byte is the high
-     * byte of exec.ib_depth, the nesting depth of indirect buffers.
+     * Bytes from AT, the GPU address of the stall, to the high byte of
+     * exec.ib_depth (nesting depth of indirect buffers) in the snapshot.
      */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;

@@ -154,10 +154,8 @@ static void test_stalled_twice(void)
 }
 
 /*
- * A ring with a chain of links, counted from 1. Link n has three packets:
- * - a poll that waits until the dword Chain.gate is n or more
- * - a copy between two buffers; the direction changes at each link
- * - an addition of 1 to the first quadword of the copy's destination
+ * A chain of links, counted from 1. Each link copies one buffer to the other,
+ * and then increments the first quadword there.
  */
 /* links that chain_feed() keeps in the ring: about 1 s of work */
 #define LINKS       3000
@@ -170,13 +168,14 @@ typedef struct Chain {
     QVGPU *v;
     QVGPUSdma q;
     uint64_t buf[2];
-    uint64_t gate;                      /* CPU address of the polled dword */
+    /* CPU address of a dword; link n waits until this dword is n or more */
+    uint64_t gate;
     unsigned links;
 } Chain;
 
 /*
- * Emit links until LINKS of them are pending. Then set the gate so that all
- * links except the last one can run: link n waits until the gate is n or more.
+ * Emit links until LINKS of them are pending. Then set the gate so that every
+ * link except the last one can run.
  */
 static void chain_feed(void *opaque)
 {
@@ -193,9 +192,8 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_add64(&c->q, to, 1);
     }
     /*
-     * Kick the queue before the gate opens. If the gate opened first, the queue
-     * could complete all links of the previous call and become idle. The queue
-     * must have work whenever the machine is migrated.
+     * Kick the queue before the gate opens. Otherwise the queue could complete
+     * the old links, and be idle when the machine is migrated.
      */
     qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
@@ -267,10 +265,11 @@ static void test_copying_live(void)
 }
 
 /*
- * The machine of test_slices_file() and test_slices_live() has more queues than
- * HQDs and more processes than VMIDs, so that queues and processes get time
- * slices. All processes share the page at GPU address SHARED.
+ * test_slices_file() and test_slices_live() have more queues than HQDs and more
+ * processes than VMIDs, so that queues and processes get time slices.
  */
+
+/* GPU address of a page that all processes share */
 #define SHARED      0x333300000000ull
 /* the test writes 1 to this address after the migration */
 #define GATE        (SHARED + 40)
@@ -305,9 +304,8 @@ static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
 }
 
 /*
- * Emit packets that pass a token ROUNDS times through all queues, and start the
- * queues. The token is the number at address SHARED: each queue waits for a
- * number and then writes the next one.
+ * Start the queues. Packets pass a token ROUNDS times through all queues: each
+ * queue waits for a number at SHARED, then writes the next number.
  */
 static void slices_relay(Slices *f)
 {
@@ -350,18 +348,16 @@ static void slices_faults(Slices *f)
         qvgpu_cam_ack(f->v, irq.data[2]);
         f->faults |= irq.client == IH_CLIENT_VMC ? 1 : 2;
         /*
-         * The page is not mapped, so an acknowledged access faults again at
-         * once. Step the clock, to end the time slice of process 0. Its queues
-         * then do not fault before its next time slice.
+         * The page is not mapped, so the access faults again at once. Step the
+         * clock: the faults stop when process 0's time slice ends.
          */
         qvgpu_waited();
     }
 }
 
 /*
- * Start three processes with three queues each (f->q). Process 0 also has the
- * queues f->stalled and f->copy. Wait until f->stalled and f->copy have
- * faulted, and at least five queues have passed on the token (slices_relay()).
+ * Start three processes with their queues. Wait until f->stalled and f->copy
+ * have faulted, and at least five queues of f->q have passed on the token.
  */
 static void slices_start(Slices *f)
 {
@@ -466,10 +462,8 @@ static void slices_finish(Slices *f)
 }
 
 /*
- * Catches: the restored machine lacks the scheduler's position in the run list,
- * the VMID of a process, or a stall on a fault. Also catches: the restored
- * machine lacks a queue that the CP was writing to its MQD when the machine was
- * saved.
+ * Catches: the restored machine lacks the run-list position, a process's VMID,
+ * a stall, or a queue that was being written to its MQD.
  */
 static void test_slices_file(void)
 {
@@ -546,16 +540,14 @@ static void test_registers(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: an index in the saved state is used unchecked.
- *
- * The test finds the value of VGPUStall.va in the saved state, and changes
- * single bytes around it. The order of the fields is in sdma/vmstate.c.
- */
+/* Catches: an index in the saved state is used unchecked. */
 static void test_hostile(void)
 {
     static const struct {
-        /* position: bytes from the start of the saved VGPUStall.va */
+        /*
+         * position: bytes from the start of the saved VGPUStall.va. The order
+         * of the fields is in sdma/vmstate.c.
+         */
         int at;
         uint8_t byte;
     } bad[] = {

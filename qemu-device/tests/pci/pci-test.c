@@ -166,9 +166,8 @@ static void test_decode_off(void)
 static QTestState *start_with_root_port(void)
 {
     /*
-     * Use native hotplug instead of ACPI. The slot has no power, because no
-     * guest software turns the power on. QEMU unplugs a device from a slot
-     * without power immediately: device_del does not wait for a guest.
+     * Use native hotplug instead of ACPI. The guest runs no software, so the
+     * slot has no power, and QEMU unplugs a device immediately.
      */
     return qtest_init("-machine q35 -nodefaults -m 128M -global "
                       "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "

@@ -239,18 +239,15 @@ static void test_vram_window(void)
     qtest_writel(v->qts, v->bar[VGPU_BAR_VRAM] + at, 0x12345678);
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0x12345678);
 
-    /*
-     * An access to MM_DATA has no effect in each of these cases:
-     * - MM_INDEX lacks the aperture bit.
-     * - The offset is the first one after VRAM.
-     * - The offset is far beyond the end of VRAM (MM_INDEX_HI is not 0).
-     */
+    /* MM_DATA has no effect while MM_INDEX lacks the aperture bit. */
     qvgpu_wr(v, MM_INDEX, at);
     qvgpu_wr(v, MM_DATA, 1);
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0);
+    /* MM_DATA has no effect at the first offset after VRAM. */
     qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | (at + 4));
     qvgpu_wr(v, MM_DATA, 1);
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0);
+    /* MM_DATA has no effect far beyond the end of VRAM. */
     qvgpu_wr(v, MM_INDEX_HI, 1);
     qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | at);
     qvgpu_wr(v, MM_DATA, 1);

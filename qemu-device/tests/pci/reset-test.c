@@ -116,9 +116,8 @@ static void check_reset(QVGPU *v, unsigned engine, unsigned index)
 }
 
 /*
- * Catches: a reset hangs on a busy engine; after a reset, the device still has
- * work, stalled queues or interrupts from before the reset; an engine does not
- * run after a reset. @lost: whether the reset must clear VRAM.
+ * Catches: a reset hangs, or leaves work, stalled queues or interrupts; an
+ * engine does not run afterwards. @lost: whether the reset must clear VRAM.
  */
 static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
 {

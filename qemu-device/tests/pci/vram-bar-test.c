@@ -109,9 +109,8 @@ static void test_bad_memory(void)
 }
 
 /*
- * Catches: BAR 0 gives access to more VRAM than visible-vram, or to other
- * memory; engines or MM_DATA do not reach the VRAM beyond BAR 0, or reach it at
- * a wrong offset.
+ * Catches: BAR 0 maps more VRAM than visible-vram, or other memory; engines or
+ * MM_DATA do not reach the right VRAM beyond BAR 0.
  */
 static void test_visible(void)
 {

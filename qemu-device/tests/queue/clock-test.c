@@ -26,9 +26,8 @@
 #define MS          1000000ll           /* ns in a millisecond */
 #define QUANTUM_MS  5
 /*
- * Virtual time at which a wait begins in the tests that call move(). move()
- * searches the saved state for the deadline of the wait. START_NS is an unusual
- * number, so that no other data in the state equals the deadline.
+ * Virtual time at which a wait begins. The number is unusual, because move()
+ * must find the deadline of the wait in the saved state.
  */
 #define START_NS    1234567890000ll
 
@@ -254,13 +253,13 @@ static unsigned runs(Slices *t)
     return qvgpu_rd(t->v, IH_VMID_LUT(HWS_VMID)) - PASID(0);
 }
 
-/*
- * Fail the test unless process 0 still has its time slice. Each call of
- * qvgpu_hws_sync() waits for a fence. There are two calls, because the
- * scheduler checks between the two fences whether the time slice has ended.
- */
+/* Fail the test unless process 0 still has its time slice. */
 static void expect_slice(Slices *t)
 {
+    /*
+     * Wait for two fences, because the scheduler checks between them whether
+     * the time slice has ended.
+     */
     qvgpu_hws_sync(&t->h);
     qvgpu_hws_sync(&t->h);
     g_assert_cmpuint(runs(t), ==, 0);
@@ -287,9 +286,8 @@ static void test_slice(void)
 }
 
 /*
- * Save the machine, restore it and let it run. @until: a deadline that the
- * saved state contains. The function also changes a copy of the state, so that
- * this deadline is negative. The test fails if QEMU loads the changed copy.
+ * Save, restore and continue the machine. The test fails if QEMU loads the
+ * state after the saved deadline @until was made negative.
  */
 static void move(QVGPU *v, int64_t until)
 {
@@ -344,9 +342,6 @@ static void test_moved_loop(void)
 
 /*
  * Catches: after a restore, a retry fault sends an interrupt entry too early.
- *
- * As in test_retry(), the CAM is off, and the third entry must come 2 ms after
- * the second one. The restore is between these two entries.
  */
 static void test_moved_retry(void)
 {
@@ -363,6 +358,10 @@ static void test_moved_retry(void)
     expect_wait(&t);
     qtest_clock_step(t.v->qts, MS / 2);
     expect_wait(&t);
+    /*
+     * The third interrupt entry is due 2 ms after the second one, see
+     * test_retry(). Restore the machine between these two entries.
+     */
     move(t.v, START_NS + 3 * MS);
     expect_wait_ns(&t, MS / 2);
     expect_wait_ns(&t, MS);
@@ -407,9 +406,8 @@ static const Running machines[] = {
 };
 
 /*
- * Return QEMU's arguments. If this QEMU has no TCG, skip the test and return
- * NULL. *@path receives the name of the BIOS image, which the caller removes
- * when QEMU has started.
+ * Return QEMU's arguments. Without TCG, skip the test and return NULL. The
+ * caller removes the BIOS image *@path once QEMU has started.
  */
 static char *running_args(const Running *m, char **path)
 {
@@ -428,12 +426,8 @@ static char *running_args(const Running *m, char **path)
 }
 
 /*
- * Catches:
- * - LOOP_TIMER runs while the virtual clock is stopped.
- * - With icount, LOOP_TIMER never ends: the device sets no timer, so that the
- *   virtual clock does not advance while no CPU runs.
- * - With icount, LOOP_TIMER never ends: the vCPU does not notice that an
- *   engine's thread has set a timer.
+ * Catches: LOOP_TIMER runs while the virtual clock is stopped; with icount,
+ * LOOP_TIMER never ends.
  */
 static void test_running_loop(const void *machine)
 {
@@ -449,6 +443,10 @@ static void test_running_loop(const void *machine)
     g_unlink(path);
     emit_clock(&t, 1);
     qvgpu_pkt_fence(&t.q, t.mc + 24, 1);
+    /*
+     * With icount, the virtual clock stands still while no CPU runs, unless the
+     * engine's thread sets a timer and the vCPU notices this timer.
+     */
     emit_loop(&t, clocks);
     emit_clock(&t, 2);
     qvgpu_sdma_kick(&t.q);
@@ -462,8 +460,6 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * When process 1 gets its time slice, its queue writes the GPU clock to memory.
- *
  * Catches: the time slice of process 0 ends while the virtual clock is stopped;
  * with icount, this time slice never ends (see test_running_loop()).
  */
@@ -479,6 +475,7 @@ static void test_running_slice(const void *machine)
     }
     slices_start(&t, args, SLICE_MS);
     g_unlink(path);
+    /* When process 1 gets its time slice, its queue writes the GPU clock. */
     QVGPU_PM4(&t.q[1].c, PM4_COPY_DATA, PM4_SRC_CLOCK | PM4_DST_MEM << 8 |
               PM4_COPY_DATA_DW1__COUNT_64, 0, 0, QVGPU_LO(VA), QVGPU_HI(VA));
     qvgpu_user_compute_kick(&t.q[1]);

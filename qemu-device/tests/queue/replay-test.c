@@ -52,9 +52,8 @@ static void test_acknowledge(void)
 }
 
 /*
- * Catches: an invalidation does not wake a stalled queue; an invalidation frees
- * the CAM slot of a page, so that the next fault of the page sends an interrupt
- * entry. (Only the driver's acknowledge of the fault must free the slot.)
+ * Catches: an invalidation does not wake a stalled queue, or frees a page's CAM
+ * slot. Correct: only the driver's acknowledge frees the slot.
  */
 static void test_invalidation(void)
 {
@@ -140,10 +139,7 @@ static void test_acknowledge_without_repair(void)
 }
 
 /*
- * A copy faults at every page of its source and its destination. At each fault,
- * the test overwrites the completed part of both, and then maps the page.
- *
- * Catches: the copy loses, repeats or reorders bytes.
+ * Catches: a copy that faults at every page loses, repeats or reorders bytes.
  */
 static void test_fault_through(void)
 {
@@ -157,9 +153,8 @@ static void test_fault_through(void)
     qvgpu_sdma_kick(&r.q);
     while (done < len) {
         /*
-         * Address at which the copy faults. Assume that a read faults, at the
-         * next byte of the source. If the interrupt entry reports the fault of
-         * a write, change @at to the next byte of the destination.
+         * Address of the fault: the next byte of the source, or of the
+         * destination if the interrupt entry reports a write (below).
          */
         uint64_t at = SRC + skew + done;
         bool write = false;
@@ -214,9 +209,8 @@ static void test_fault_through(void)
         done = next;
     }
     /*
-     * There is one fault for each page that the copy accesses. The source
-     * starts within a page, so that its 15 * 4096 bytes are on 16 pages. The
-     * destination starts at the beginning of a page, so that it is on 15 pages.
+     * Each accessed page faults once: 16 pages of the source, because the copy
+     * starts within a page, and 15 pages of the destination.
      */
     g_assert_cmpuint(faults, ==, 2 * PAGES - 1);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_BYTES_COPIED), ==, len);
@@ -405,11 +399,8 @@ static void test_ring_faults(void)
 }
 
 /*
- * Two queues copy while the test unmaps pages. When a copy faults on a page,
- * the test maps this page again.
- *
- * Catches: data is lost when a running engine races with a map, an unmap, an
- * invalidation or an acknowledge.
+ * Two queues copy while the test unmaps pages and repairs the faults. Catches:
+ * a race with a map, unmap, invalidation or acknowledge loses data.
  */
 static void test_unmap_storm(void)
 {

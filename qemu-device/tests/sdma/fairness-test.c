@@ -33,11 +33,8 @@ static void fill_ring(QVGPUSdma *q, uint64_t src, uint64_t dst,
 }
 
 /*
- * 40 queues are busy all the time. When the average queue has copied SHARE
- * bytes, each queue must be within a tenth of the average.
- *
- * Catches: queues get equal numbers of packets instead of bytes; the host's
- * scheduler makes some engines faster.
+ * Catches: 40 busy queues get equal numbers of packets instead of bytes; the
+ * host's scheduler makes some engines faster.
  */
 static void test_fair(void)
 {
@@ -89,6 +86,7 @@ static void test_fair(void)
     }
     g_test_message("%.1f MiB on average, %.1f to %.1f", sum / QUEUES, least,
                    most);
+    /* Each queue must be within a tenth of the average. */
     g_assert_cmpfloat(least, >, 0.9 * sum / QUEUES);
     g_assert_cmpfloat(most, <, 1.1 * sum / QUEUES);
     qvgpu_stop(v);

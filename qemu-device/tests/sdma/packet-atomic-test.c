@@ -53,9 +53,8 @@ static const struct {
 };
 
 /*
- * Cases of INC and DEC. Each case runs with 64 bits and with 32 bits, and both
- * runs use the same values. Therefore the cases are not in truths[]: there, the
- * 32-bit runs use the upper halves of the values, which are 0 in these cases.
+ * Cases of INC and DEC. The 32-bit runs use the same values as the 64-bit runs,
+ * not the upper halves as in truths[].
  */
 static const struct {
     uint32_t op;
@@ -69,8 +68,7 @@ static const struct {
 
 /*
  * Run one operation. Fail the test unless the operand becomes @want and the
- * memory around the operand is unchanged. Also check SDMA_ATOMIC_PREOP: it must
- * be unchanged if @op has NO_RTN, and must be @old otherwise.
+ * memory around the operand is unchanged.
  */
 static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)
@@ -95,6 +93,7 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                               : qtest_readl(v->qts, at), ==, want);
     qvgpu_expect_byte(v, at - 8, 0xee, 8);
     qvgpu_expect_byte(v, at + size, 0xee, 16 - size);
+    /* With NO_RTN, SDMA_ATOMIC_PREOP is unchanged. Otherwise it is @old. */
     g_assert_cmphex(preop(v), ==, op & SDMA_ATOMIC_OP_NO_RTN ? before : old);
 }
 

@@ -53,9 +53,8 @@ static void test_cond_exe(void)
 }
 
 /*
- * Catches: the engine skips past the write pointer before all dwords to skip
- * have arrived; the engine does not test the condition again when they arrive;
- * the engine skips past the end of an indirect buffer.
+ * Catches: the engine skips past the write pointer, or past an indirect
+ * buffer's end; the condition is not tested again when more dwords arrive.
  */
 static void test_cond_exe_in_parts(void)
 {
@@ -126,11 +125,8 @@ static void test_pre_exe(void)
 }
 
 /*
- * Invalidate a page by packets, as amdgpu does: write the page-table entry,
- * request the invalidation and poll for the acknowledge. The fence after the
- * poll must use the new page.
- *
- * Catches: a register write is done after later packets, or has no effect.
+ * Invalidate a page by packets, as amdgpu does. Catches: a register write is
+ * done after later packets, or has no effect.
  */
 static void test_srbm_write(void)
 {
@@ -175,6 +171,7 @@ static void test_srbm_write(void)
                    4 * (mm + VM_INVALIDATE_ENG_ACK(3)), 0, 1u << VMID,
                    1u << VMID,
                    VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
+        /* This fence is after the acknowledge, so it must use the new page. */
         qvgpu_pkt_fence(&q, va + 8, i);
         qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, page + 8), ==, i);

@@ -139,9 +139,8 @@ static void pkt_rect(QVGPUSdma *q, unsigned element, const Surface *src,
 }
 
 /*
- * Catches: one of the twelve parameters is read from the field of another
- * parameter, is off by one, or is not scaled by the element size. The whole
- * destination is compared with a model.
+ * Catches: one of the twelve parameters is read from another parameter's field,
+ * is off by one, or is not scaled by the element size.
  */
 static void test_rect(void)
 {

@@ -13,9 +13,8 @@
 #define VMID    2
 
 /*
- * Fail the test unless the queue has stopped with @exception, RPTR is @rptr,
- * and the next interrupt entry reports the exception. @header: first dword of
- * the bad packet, if @exception is VGPU_SDMA_EXC_PACKET.
+ * Fail the test unless the queue has stopped at @rptr with @exception and sent
+ * an interrupt entry. @header: first dword of a bad packet.
  */
 static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
                            uint64_t rptr)
@@ -163,12 +162,8 @@ static void test_bad_indirect(void)
 }
 
 /*
- * A kernel ring calls an indirect buffer in a user VMID. Catches: the buffer
- * writes registers, calls into another address space, or raises interrupts of
- * VMID 0.
- *
- * VMID 0 in an INDIRECT packet of the buffer selects the buffer's own address
- * space, not the kernel's.
+ * Catches: an indirect buffer in a user VMID writes registers, calls another
+ * address space, or raises interrupts of VMID 0.
  */
 static void test_foreign_buffer(void)
 {
@@ -204,6 +199,10 @@ static void test_foreign_buffer(void)
     g_assert_cmphex(qvgpu_rd(v, srbm[1]), !=, 7);
 
     {
+        /*
+         * In an indirect buffer, an INDIRECT packet with VMID 0 selects the
+         * buffer's own address space, not the kernel's.
+         */
         const uint32_t call[] = {
             SDMA_PKT(SDMA_OP_INDIRECT, 0), QVGPU_LO(inner_va),
             QVGPU_HI(inner_va), 6, 0, 0,

@@ -42,11 +42,7 @@ typedef struct Life {
 
 #define COPY_BYTES  (24 * MiB)
 
-/*
- * Bring the loaded queue @q into @state. In most states, the last packet in the
- * ring is a FENCE that the queue has not executed yet. test_destroy() expects
- * that the queue never executes this FENCE.
- */
+/* Bring the loaded queue @q into @state. */
 static void enter(Life *l, QVGPUSdma *q, State state)
 {
     QVGPU *v = l->v;
@@ -92,6 +88,7 @@ static void enter(Life *l, QVGPUSdma *q, State state)
         break;
     }
     if (state != IDLE) {
+        /* test_destroy() checks that the queue never executes this FENCE. */
         qvgpu_pkt_fence(q, l->va + 4, 0xdead);
     }
     if (state == BROKEN) {
@@ -121,8 +118,7 @@ static void drain(QVGPU *v)
 
 /*
  * Catches: a queue cannot be destroyed in one of its states; a destroyed queue
- * still executes packets; the next queue of the same RLC inherits the state or
- * error of the destroyed queue; the destruction affects other queues.
+ * executes packets, or affects the RLC's next queue or other queues.
  */
 static void test_destroy(void)
 {

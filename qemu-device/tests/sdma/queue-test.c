@@ -140,9 +140,8 @@ static void test_doorbell(void)
 }
 
 /*
- * Catches: a write to another doorbell changes a queue's write pointer; a write
- * to the queue's own doorbell changes the write pointer while the doorbell is
- * disabled or is outside of the doorbell range.
+ * Catches: a write to another doorbell changes the queue's write pointer; the
+ * queue's own doorbell works while disabled or outside of the doorbell range.
  */
 static void test_doorbell_strangers(void)
 {
@@ -240,9 +239,6 @@ static void test_all_queues(void)
 }
 
 /*
- * The gfx queue of engine n has doorbell DOORBELL_SDMA(n). The doorbell of the
- * page queue is higher by DOORBELL_MIRROR.
- *
  * Catches: the doorbell range of an engine routes to another engine; the
  * doorbell of a kernel queue has no effect.
  */
@@ -257,6 +253,10 @@ static void test_kernel_doorbells(void)
         for (i = 0; i < 2; i++) {
             qvgpu_sdma_init(&q[n][i], v, n, i ? SDMA_QUEUE_PAGE
                                               : SDMA_QUEUE_GFX, NULL);
+            /*
+             * Engine n: the gfx queue has doorbell DOORBELL_SDMA(n). The
+             * doorbell of the page queue is higher by DOORBELL_MIRROR.
+             */
             q[n][i].doorbell = 8 * (DOORBELL_SDMA(n) + i * DOORBELL_MIRROR);
             qvgpu_sdma_load(&q[n][i]);
             qvgpu_pkt_fence(&q[n][i], mc + 8 * n + 4 * i, 1 + 2 * n + i);
@@ -460,14 +460,15 @@ static void test_reuse(void)
 }
 
 /*
- * Ring doorbells of an idle engine. The workers spin for 0 s in the first run,
- * for up to 4 s in the second.
- *
  * Catches: a doorbell is lost while a worker spins or goes to sleep; a worker
- * still spins after the machine has stopped, or when QEMU quits.
+ * spins after the machine has stopped, or when QEMU quits.
  */
 static void test_poll_ns(void)
 {
+    /*
+     * An idle worker spins for 0 s in the first run, for up to 4 s in the
+     * second run.
+     */
     static const char *const sizes[] = {
         "64M,poll-ns=0", "64M,poll-ns=4294967295",
     };

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs all benchmarks, prints a table of the results (median and range), and writes build/bench.json.
+"""Runs all benchmarks, prints medians and ranges, and writes build/bench.json.
 
-A row of the table may have a bar, the goal for the result. The table marks a missed bar; the exit status does not
-depend on the bars.
+A missed bar (the goal for a result) does not change the exit status.
 """
 
 import argparse

@@ -31,17 +31,15 @@ MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SR
 
 @functools.cache
 def missing(listed: str = "packages") -> tuple[str, ...]:
-    """Return the packages that configs/LISTED.txt lists and that this machine lacks.
-
-    A package also counts as present if a program with the package's name is installed. This is for
-    npm: Debian's npm cannot be installed beside Node.js from another archive.
-    """
+    """Return the packages in configs/LISTED.txt that this machine lacks."""
     lines = (CONFIGS / f"{listed}.txt").read_text().splitlines()
     wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     result = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Package} ${Status}\n", *wanted], capture_output=True, text=True, check=False
     )
     installed = {line.split()[0] for line in result.stdout.splitlines() if line.endswith(" installed")}
+    # An installed program with the package's name also counts: Debian's npm cannot be installed
+    # beside Node.js from another archive.
     return tuple(name for name in wanted if name not in installed and not shutil.which(name))
 
 

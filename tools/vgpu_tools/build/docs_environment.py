@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Installs the programs that build the documentation site and check its pages: Debian packages
-(Graphviz, a browser), a separate Python environment (Sphinx, matplotlib, Playwright), and
-JavaScript that draws pictures in the browser. `run()` runs a module of vgpu_tools.docs.site in the
-Python environment."""
+"""Installs what the documentation site needs: Debian packages, a Python environment, and
+JavaScript. `run()` runs a module of vgpu_tools.docs.site in the Python environment."""
 
 import hashlib
 import shutil

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes a read-only EROFS image without compression. All files belong to root.
+"""Writes a read-only EROFS image without compression. Root owns all files.
 
-Layout:
-- block 0: the superblock
-- from block 1: the inodes, 32 bytes each, the root folder's first
-- then the data of each inode, in whole blocks, which no other inode shares
+Layout: superblock (block 0), inodes (32 bytes each), each inode's data in whole blocks.
 """
 
 import stat
@@ -18,7 +15,7 @@ MAGIC = 0xE0F5E1E2
 SUPER = struct.Struct("<IIIBBHQQIIII16s16sI44x")
 INODE = struct.Struct("<HHHHIIIIHHI")
 ENTRY = struct.Struct("<QHBB")
-FIRST_NID = BLOCK // INODE.size
+FIRST_NID = BLOCK // INODE.size  # the root folder's inode, at the start of block 1
 FILE, FOLDER, LINK = 1, 2, 7  # types in directory entries
 TYPES = {stat.S_IFREG: FILE, stat.S_IFDIR: FOLDER, stat.S_IFLNK: LINK}
 

@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes the rocm root file system: Debian with Debian's packages of the ROCm user space, AMD's
-kfdtest, and vgpu-test-rocr.
-
-The image is read-only; the guest mounts a writable layer in memory over it (guest-rootfs/mini/init). mmdebstrap, which
-does not need root, unpacks Debian in a temporary folder, runs hooks, and removes the folder. The hooks are shell
-commands on the host. They can run programs in a chroot of the folder, and write the results outside of the folder.
-"""
+"""Makes the rocm root file system: Debian with the ROCm user space, AMD's kfdtest, and vgpu-test-rocr."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -26,11 +20,8 @@ TARGET = "/usr/local/lib/kfdtest"
 
 
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
-    """Return a step that builds a program in an unpacked Debian of the guest's release. The section `name` of
-    configs/versions.toml lists the packages of this Debian under `tools`.
-
-    `hooks(job, folder)` returns shell commands, see _debian(). The commands build the program with `chroot "$1"`, and
-    then copy `outputs` to `folder`. At the end, the step removes all other files from `folder`.
+    """Return a step that builds a program in a Debian of the guest's release, with the packages in `tools` of section
+    `name` of configs/versions.toml.
     """
     pin = pins()[name]
     folder = SOURCES / name
@@ -40,6 +31,7 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
             path.unlink()
+        # The commands of hooks() build the program with `chroot "$1"`, and copy `outputs` to `folder`.
         _debian(job, pin["tools"], hooks(job, folder))
         for path in folder.iterdir():
             if path.name not in outputs:
@@ -101,6 +93,7 @@ def build() -> Step:
             *(f'cp {output} "$1{TARGET}/"' for output in test.outputs),
             f'ln -s {TARGET}/kfdtest "$1/usr/local/bin/kfdtest"',
             f'cp {ours.outputs[0]} "$1/usr/local/bin/"',
+            # This image is read-only. The guest mounts a writable layer in memory over it (guest-rootfs/mini/init).
             f"mkfs.erofs -x-1 --exclude-regex='{MOUNTED}' {new} \"$1\"",
         ]
         _debian(job, pins()["rocm"]["packages"], hooks)
@@ -113,7 +106,7 @@ def build() -> Step:
 
 def _debian(job: Job, packages: Sequence[str], hooks: Sequence[str]) -> None:
     """Unpack a small Debian with `packages` in a temporary folder, run the shell commands `hooks` on the host, and
-    remove the folder. In a hook, "$1" is the folder. Hooks have to write their results outside of the folder."""
+    remove the folder."""
     suite = pins()["debian"]["suite"]
     listing = apt.APT / "binary.list"
     lines = (apt.APT / "sources.list").read_text().splitlines(keepends=True)
@@ -122,5 +115,7 @@ def _debian(job: Job, packages: Sequence[str], hooks: Sequence[str]) -> None:
     command += ["--mode=root"] if os.geteuid() == 0 else ["--mode=unshare"]
     command += [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     command += ['--aptopt=Acquire::Languages "none"', f"--include={','.join(packages)}"]
+    # In a hook, "$1" is the temporary folder. A hook writes its results outside of this folder, and may run programs in
+    # it with chroot.
     command += [f"--customize-hook={hook}" for hook in hooks]
     job.run([*command, suite, "-", listing])

@@ -144,10 +144,8 @@ def build(flavour: str) -> Step:
 
 
 def build_split(flavour: str) -> Step:
-    """Return the step that makes the file system in two parts, for guests that start from a snapshot.
-
-    The first part is an initramfs, see base(). The snapshot contains this part. The second part is a disk
-    with the modules and programs, see disk(). So a change of these needs no new snapshot.
+    """Return the step that makes the file system in two parts, base() and disk(), for guests that start
+    from a snapshot.
     """
 
     def make(job: Job) -> None:
@@ -159,6 +157,8 @@ def build_split(flavour: str) -> Step:
         archive.close()
         new.replace(base(flavour))
         new = disk(flavour).with_suffix(".new")
+        # The disk is no part of the snapshot. So a change of the modules and programs needs no new
+        # snapshot.
         system = erofs.Image()
         system.folder("usr")
         system.folder("usr/bin")

@@ -18,8 +18,8 @@ from vgpu_tools.build.steps import Job, Step
 from vgpu_tools.build.versions import pins, source_folder
 
 SOURCES = CACHE / "src"
-# For each source tree, a copy of include/ and of the device or the driver. Links in the source tree lead to this copy.
-# Checkouts that share a cache also share the copy.
+# Copies of include/ and of the device or driver: each source tree links to one copy. Checkouts that share a cache also
+# share the copies.
 OVERLAYS = CACHE / "overlay"
 
 
@@ -41,8 +41,8 @@ class Source:
         # The file `marker` holds the value of `hooks` in the last hook() of this tree. It is empty if that hook()
         # did not complete. The file does not exist before the first hook().
         marker = self.tree.with_name(self.tree.name + ".hooked")
-        # Copy a user's tree at each call, because the user may have changed the tree. Make any other tree again
-        # only if an earlier call added other patches, or did not complete.
+        # Copy a user's tree at each call, because that tree may have changed. Renew another tree only after other
+        # patches or an incomplete call.
         if self.named or (marker.exists() and marker.read_text() != hooks):
             self.renew(job)
         marker.write_text("")

@@ -102,8 +102,8 @@ class Step:
 
     name: str
     title: str
-    # Makes the outputs. Called if the step is not up to date, after the steps in `needs` are up to
-    # date. During the call, this process holds the cache lock that `lock` names.
+    # Makes the outputs, after the steps in `needs` are up to date. During the call, this process
+    # holds the cache lock that `lock` names.
     make: Callable[[Job], None]
     inputs: str = ""  # what the outputs depend on besides `needs`, for example a hash of source files
     outputs: Sequence[Path] = ()

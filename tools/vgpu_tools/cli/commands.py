@@ -96,8 +96,8 @@ def build(words: list[str]) -> int:
             raise Failure(f"no such target: {word} (there are {', '.join(targets)})", status=2)
         if named.get(word):
             for stamp in (BUILD / ".stamps").glob(f"{word}-*"):
-                # Remove the stamp, so that the step runs: the step's key does not cover the files
-                # of a source tree that the user named. Only ninja and kbuild detect changes there.
+                # Remove the stamp, so that the step runs. Only ninja and kbuild detect changes in a
+                # source tree that the user named.
                 stamp.unlink()
         ensure(*targets[word]())
     return 0

@@ -104,9 +104,8 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # asyncio.run() replaces Python's default handler by a handler that cancels the main task at
-        # the first Ctrl-C. If the task completes nevertheless, this Ctrl-C is lost. asyncio.run()
-        # does not replace any other handler, such as _interrupt().
+        # asyncio.run() replaces Python's default handler, but no other. With asyncio's handler, the
+        # first Ctrl-C is lost if the main task completes nevertheless.
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads descriptions of bit fields for WaveDrom (site/draw.js). The file docs/pictures/NAME.toml
-describes one picture:
+"""Reads docs/pictures/NAME.toml, a picture of bit fields:
 
-    header = "FILE"             # C header with the masks, relative to the top of the checkout
-    [[words]]                   # a word of 32 or 64 bits
-    label = "LABEL"
-    bits = 32
-    [words.fields]
-    MACRO = "LABEL"             # a field with the bits of a mask
-    "HIGH:LOW" = "LABEL"        # a field that no macro names
+header = "FILE"             # C header with the macros
+[[words]]
+label = "LABEL"
+bits = 32
+[words.fields]
+MACRO = "LABEL"             # the bits of a mask
+"HIGH:LOW" = "LABEL"
 """
 
 import re

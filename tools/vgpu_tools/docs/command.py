@@ -49,8 +49,8 @@ def build() -> Path:
     ensure(*docs_environment.steps(), source.step)
     _prepare(source.tree)
     command: list[str | Path] = [docs_environment.PYTHON, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
-    # The name of Sphinx's cache has a hash of OWN, so that each change in OWN leads to a new cache.
-    # For some files in OWN, for example site/picture.py, Sphinx itself does not detect a change.
+    # The cache's name has a hash of OWN, because Sphinx does not detect every change in OWN, for
+    # example in site/picture.py.
     cache = BUILD / "docs-cache" / fingerprint.of(OWN)
     variables = {"PYTHONPATH": str(ROOT / "tools"), "KDOC_WERROR": "1"}
     result = subprocess.run(

@@ -17,17 +17,12 @@ EVENT = re.compile(r"^(\w+)\((.*?)\) (\".*)$")
 
 @dataclass(frozen=True)
 class Property:
-    """A property of the device, defined by a DEFINE_PROP_* macro.
-
-    - `type`: from the macro's name, such as "uint32" for DEFINE_PROP_UINT32
-    - `default`: the default as text of the source; "" if the macro has none
-    - `only`: the symbol of the `#ifdef` around the macro; "" without `#ifdef`
-    """
+    """A property of the device, defined by a DEFINE_PROP_* macro."""
 
     name: str
-    type: str
-    default: str
-    only: str = ""
+    type: str  # from the macro's name, such as "uint32" for DEFINE_PROP_UINT32
+    default: str  # text of the default in the source; "" if the macro has none
+    only: str = ""  # symbol of the `#ifdef` around the macro; "" without `#ifdef`
 
 
 def properties(text: str) -> Iterator[Property]:
@@ -61,13 +56,13 @@ def _value(default: str, known: Mapping[str, str]) -> str:
 
 
 def properties_page(device: str, hive: str, headers: str, contract: str) -> str:
-    """Return the page on properties. The arguments are the texts of files: PROPERTIES (`device`), HIVE (`hive`), all
-    the device's headers (`headers`) and docs/hardware.md (`contract`). Raises Failure if a property is not described in
-    `contract`; a property inside of `#ifdef` needs no description."""
+    """Return the page on properties. The arguments are the texts of PROPERTIES, HIVE, all device headers, and
+    docs/hardware.md. Raises Failure if `contract` lacks a property."""
     known = {**macros(headers), **macros(device)}
     meanings = _documented(contract)
     rows, delays = [], []
     for one in properties(device):
+        # A property inside of `#ifdef` needs no description in `contract`.
         if one.only:
             delays.append([code(one.name), one.type, _value(one.default, known), code(one.only)])
             continue

@@ -52,9 +52,8 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a page of reStructuredText for each folder of the driver that has a `face` line in rooms.txt. The keys are
-    the pages' names, see _name(). `texts` has the driver's sources by path. Raises Failure if no page has a
-    kernel-doc comment."""
+    """Return a page for each driver folder with a `face` line, by name. `texts` has the driver's sources by path.
+    Raises Failure without any kernel-doc comment."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:

@@ -21,8 +21,8 @@ class Lock:
     names: tuple[str, ...]
     kind: str  # the text in parentheses behind the names, for example "semaphore"; "": none
     room: str  # text of the column "folder"
-    # Whether reclaim or an MMU notifier may wait for the locks, from the first word of the last column:
-    # "yes", "no", or "other" if the column begins with another word.
+    # Whether reclaim or an MMU notifier may wait for the locks: "yes", "no", or "other" for any other
+    # first word in the last column.
     waited: str
 
 

@@ -72,9 +72,8 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # `put` is the dictionary in `text` that has the text of the current member, feature or section, as
-    # put[key]. Further lines are added to put[key]. If `put` is None, further lines are added to the
-    # description before the first section, and dropped within a section.
+    # Further lines extend the text put[key]. If `put` is None, they extend the description before the
+    # first section; within a section, they are dropped.
     put: dict[str, str] | None = None
     key = section = ""  # `section` is the name of the current section; "" before the first section
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):

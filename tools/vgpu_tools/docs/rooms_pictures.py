@@ -26,9 +26,8 @@ def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
 
 
 def arrows(rooms: Rooms, folder: str) -> dict[str, set[str]]:
-    """Return a graph of the rooms (folders of code) in a section of rooms.txt. For each room, the graph has
-    the rooms that this room may include or import files from. `folder` is the section's folder. Rooms
-    outside of this folder, and rooms that may use all other rooms, are left out."""
+    """Return a graph of the rooms in the section `folder` (see _section()): for each room, the rooms
+    that this room may use."""
     inside = _section(rooms, folder)
     names = {room.folder: name for name, room in inside.items()}
     return {name: {names[one] for one in room.allowed if one in names} for name, room in inside.items()}

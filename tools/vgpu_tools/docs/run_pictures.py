@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes docs/pictures/runs: the pictures of guests' runs, and a text file with facts about the runs. The input is the
-JSON of `vgpu_tools.trace.runs`. This module writes the text file, and runs `site/run_pictures.py` in the site's Python
-environment to draw the pictures."""
+JSON of `vgpu_tools.trace.runs`."""
 
 import json
 from pathlib import Path

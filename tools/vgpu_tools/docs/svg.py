@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes SVG pictures: draws elements for the renderers of this package, and adapts Graphviz's
-output to a page.
-
-A picture contains no colours: `site/static/site.css` sets the colours by class, for a light and a dark page. Lengths
-are in pixels of CSS.
+"""Makes SVG pictures without colours: `site/static/site.css` sets the colours by class, for a light
+and a dark page. Lengths are in CSS pixels.
 """
 
 import re

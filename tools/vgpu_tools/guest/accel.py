@@ -12,9 +12,8 @@ from vgpu_tools.base.paths import CACHE
 from vgpu_tools.guest import tsc
 
 CHOICES = {
-    # Not "-cpu max", with which TCG takes a quarter more CPU time. ERMS is off, because with ERMS
-    # the guest's kernel copies by REP MOVSB, which TCG executes byte by byte. The other features
-    # are off, because TCG lacks them.
+    # Not "-cpu max", which takes a quarter more CPU time. ERMS is off because TCG executes REP MOVSB
+    # byte by byte; TCG lacks the other three.
     "tcg": ["-accel", "tcg,thread=multi", "-cpu", "Haswell-noTSX,-erms,-pcid,-invpcid,-tsc-deadline"],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }
@@ -28,9 +27,10 @@ def arguments(name: str) -> list[str]:
 
 
 def kernel_arguments(name: str) -> list[str]:
-    """Return the arguments of the guest's kernel. A TCG guest reads the host's TSC, so on TCG an argument
-    gives the rate of this TSC. Without the argument, the kernel measures the rate. On a busy host, the
-    kernel may measure a wrong rate, and then time in the guest runs several times too fast."""
+    """Return the arguments of the guest's kernel: on TCG, the rate of the host's TSC, because a TCG
+    guest reads this TSC."""
+    # Without this argument, the kernel measures the rate. On a busy host the result may be wrong: the
+    # guest's time runs several times too fast.
     khz = tsc.khz() if name == "tcg" else 0
     return [f"tsc_early_khz={khz}"] if khz else []
 
@@ -43,18 +43,17 @@ def check(name: str) -> None:
 
 
 def choose(comes_up: Callable[[str], bool]) -> str:
-    """Return the name of the accelerator that works on this host.
-
-    `comes_up("kvm")` returns whether a trial guest boots on KVM. The boot may fail although /dev/kvm can be opened. The
-    cache keeps the result until the host's next boot.
-    """
+    """Return the name of the accelerator that works on this host. `comes_up("kvm")` returns whether a trial guest boots
+    on KVM."""
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
+    # The cache keeps the result until the host's next boot.
     known, boot = CACHE / "accelerator", BOOT.read_text().strip()
     if known.exists():
         seen, name = known.read_text().split()
         if seen == boot:
             return name
+    # A guest may fail to boot on KVM although /dev/kvm can be opened.
     name = "kvm" if comes_up("kvm") else "tcg"
     new = known.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     new.write_text(f"{boot} {name}\n")

@@ -1,36 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Implements the protocol to the agent in the guest, over a virtio-serial port.
-
-A frame is one byte of kind, four bytes with the length of the payload, and the payload. Numbers are
-little endian. Kinds and payloads:
-
-    to the host    H  state of the driver: absent, ready or failed; WAITING or RESTORED before the driver is loaded
-                   O  standard output
-                   E  standard error
-                   X  exit status (4 bytes)
-    to the guest   R  flags (1 byte), rows, columns (2 bytes each), words of the command, each ended by NUL
-                   I  standard input; empty: end of file
-                   W  rows, columns (2 bytes each)
-                   D  empty; the guest dumps its tasks to the console
-                   S  random bytes, which seed the kernel's random numbers
-                   T  time of day: nanoseconds since 1970 (8 bytes)
+"""Implements the protocol to the agent in the guest, over a virtio-serial port. A frame consists of
+HEADER and the payload. Numbers are little endian.
 """
 
 import struct
 import time
 from collections.abc import Iterator, Sequence
 
+# Kinds of frames to the host, and their payloads:
+#     H  state of the driver: absent, ready, failed, WAITING or RESTORED
+#     O  standard output
+#     E  standard error
+#     X  exit status (4 bytes)
 HELLO, STDOUT, STDERR, EXIT = b"HOEX"
+# Kinds of frames to the guest, and their payloads:
+#     R  flags (1 byte), rows, columns (2 bytes each), words of the command, each ended by NUL
+#     I  standard input; empty: end of file
+#     W  size of the terminal: rows, columns (2 bytes each)
+#     D  empty; the guest dumps its tasks to the console
+#     S  random bytes, which seed the kernel's random numbers
+#     T  time of day: nanoseconds since 1970 (8 bytes)
 RUN, STDIN, SIZE, DUMP, SEED, TIME = b"RIWDST"
-# States in frame HELLO before the driver is loaded. In state WAITING, the guest waits to be saved in a
-# snapshot. In state RESTORED, the guest has been restored, has got frame SEED, and waits for frame TIME.
+# States in frame HELLO before the driver is loaded. WAITING: the guest is ready for a snapshot.
+# RESTORED: the guest has SEED, and waits for TIME.
 WAITING, RESTORED = "waiting", "restored"
 
 TERMINAL = 0x01  # flag in frame R: run the command on a terminal
 LEAKS = 0x02  # flag in frame R: run kmemleak after the command
 
 MAX_PAYLOAD = 65536
-HEADER = struct.Struct("<BI")
+HEADER = struct.Struct("<BI")  # kind of the frame, length of the payload in bytes
 
 LATE_SECONDS = 0.3
 LATE_FRAMES = 3
@@ -40,8 +39,8 @@ class Late:
     """Delays the first frames of some kinds on one connection, to expose ordering bugs."""
 
     def __init__(self, kinds: str) -> None:
-        """`kinds` has the letters of the kinds of frames to delay, from the table at the top of
-        this file. If `kinds` is empty, no frame is delayed."""
+        """`kinds` has the letters of the kinds of frames to delay: see HELLO and RUN. If `kinds` is
+        empty, no frame is delayed."""
         self.kinds = kinds
         self.left = LATE_FRAMES
 

@@ -24,14 +24,15 @@ class Background:
         snapshot: BinaryIO | None = None,
         verbose: bool = False,
     ) -> None:
-        """The run's thread calls `on_output` with each piece of the command's output. With `streams` the output goes
-        only to these streams: `output` and `errors` stay empty, and `on_output` is not called. Other parameters: see
-        Run. The run has no timeout."""
+        """The run's thread calls `on_output` with each piece of the command's output. The run has no timeout. Other
+        parameters: see Run."""
         self.output = bytearray()  # the command's output so far
         self.errors = bytearray()
         self._on_output = on_output
         self._rest = b""  # the start of an incomplete line, for lines()
         self._pieces: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        # If the caller gives `streams`, all output goes there: `self.output` and `self.errors` stay empty, and
+        # `on_output` is not called.
         streams = streams or Streams(self._take_output, self._take_error)
         self._run = Run(guest, words, streams, verbose=verbose, snapshot=snapshot, own_session=own_session)
         self._thread = threading.Thread(target=self._execute, name="guest", daemon=True)

@@ -126,8 +126,8 @@ class Guest:
         if self.snapshot:
             place = str(rootfs.disk(self.kernel)).replace(",", ",,")
             words += ["-drive", f"if=none,id=programs,format=raw,read-only=on,file={place}"]
-            # Use the last free PCI slot, so that the guest finds this disk after the disks of
-            # --qemu-args. The device names of the disks of --qemu-args then stay the same.
+            # Use the last free PCI slot, so that this disk does not change the device names of the
+            # disks of --qemu-args.
             words += ["-device", "virtio-blk-pci,drive=programs,serial=vgpu-programs,addr=1d"]
             words += ["-global", "migration.mapped-ram=on"]
         if self.qmp:

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes and removes the folders of runs in build/runs. A folder contains logs, QEMU's command line,
-sockets, and core files.
-
-A run holds a lock in its folder, so that no other run removes the folder. Folders of failed runs stay
-longer than others.
+"""Makes and removes the folders of runs in build/runs. A run locks its folder against removal by
+other runs. Folders of failed runs stay longer.
 """
 
 import contextlib

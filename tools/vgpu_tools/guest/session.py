@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a guest that a test controls: its QEMU, its QMP socket, and the command in the guest.
-
-After a migration, the command runs in another QEMU. So all QEMUs of a command share one `Session`, which takes the
-agent's frames from each QEMU.
+"""Runs a guest that a test controls. A migration moves the guest's command to another QEMU, so all QEMUs of a command
+share one `Session`.
 """
 
 import contextlib
@@ -75,11 +73,8 @@ class Session:
 
 
 class Machine:
-    """A QEMU that runs while the `with` block runs. QEMU is killed if the thread that entered the block ends.
-
-    Each method that waits raises MachineError after `limit` seconds. If QEMU ends during a command of the monitor, the
-    monitor raises QMPError.
-    """
+    """A QEMU that runs during the `with` block. Methods that wait raise MachineError after `limit` seconds. All methods
+    raise QMPError if QEMU ends during a QMP command."""
 
     def __init__(
         self,
@@ -91,9 +86,8 @@ class Machine:
         keyboard: str = "",
         limit: float = LIMIT_SECONDS,
     ) -> None:
-        """With `incoming`, a URI of QEMU, the machine loads its state from this URI and does not
-        boot. `keyboard` is the path of the socket for input to the console; empty: no input.
-        Logs are files in `folder` that begin with `name`."""
+        """`incoming`: the URI from which QEMU loads the machine's state, instead of booting.
+        `keyboard`: the path of the console's input socket. Empty: none."""
         self.session = session
         self.limit = limit
         self.log = folder / f"{name}.console"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Takes, on demand, the snapshots that guests start from (--from boot).
-
-A snapshot is QEMU's migration stream of a guest that has booted and has not loaded the driver. The
-sparse file KEY.state has the stream. KEY.json describes KEY.state. For KEY, see key().
+"""Takes snapshots for --from boot: QEMU's migration streams of booted guests without the driver. For
+each stream: KEY.state (sparse) and a description, KEY.json; see key().
 """
 
 import asyncio
@@ -34,12 +32,13 @@ ACCELERATOR = "tcg"  # not KVM, where the saved state depends on the host's proc
 FORMAT = "1"  # version of the files, part of the key
 BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved
 SAVE_SECONDS = 120.0  # limit for QEMU to write the state
-# The guest keeps time by the TSC. A snapshot is therefore used only if the TSC's rate is nearly the
-# same now as it was when the snapshot was taken. This is the largest allowed relative difference.
+# Largest allowed relative difference between the TSC's rate now and at the time of the snapshot. The
+# guest keeps time by the TSC.
 MAX_DRIFT = 0.001
-# QEMU options that --qemu-args may have together with "--from boot". Options in SHAPING change the machine, so they
-# are part of a snapshot's key. Options in QUIET do not change the machine, so the key leaves them out.
+# Options that --qemu-args may have together with "--from boot", and that change the machine. A snapshot's key includes
+# them.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
+# Options that --qemu-args may have, too, and that do not change the machine. A snapshot's key leaves them out.
 QUIET = {"-D", "-d", "-msg", "-trace"}
 
 
@@ -188,11 +187,8 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | None]:
-    """Build everything that a guest needs. Hold the guest's snapshot open during the block.
-
-    Yields None if the guest does not start from a snapshot. Raises Failure if a build fails or the
-    guest cannot be saved. `folder` has the snapshots; None: FOLDER.
-    """
+    """Build everything that `guest` needs. Yield the result of Store.obtain(), open during the block.
+    Raises Failure if a build or Store.obtain() fails. `folder`: see Store."""
     guest.prepare()
     saved = Store(folder).obtain(guest)
     with saved or contextlib.nullcontext():
@@ -203,16 +199,12 @@ class Store:
     """Finds, takes and removes the snapshots in a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder` need not exist: obtain() makes the folder."""
+        """`folder` need not exist: obtain() makes the folder. None: FOLDER."""
         self.folder = folder or FOLDER
 
     def obtain(self, guest: Guest) -> BinaryIO | None:
-        """Open the snapshot that a guest starts from, and take the snapshot first if it does not
-        exist. The caller closes the file.
-
-        Returns None if the guest boots instead of starting from a snapshot. Raises Failure if the
-        guest cannot be saved.
-        """
+        """Return the guest's snapshot as an open file, which the caller closes; None without
+        `guest.snapshot`. Raises Failure on KVM, or if the save fails."""
         if not guest.snapshot:
             return None
         if (guest.accelerator or accel.choose(launch.comes_up)) != ACCELERATOR:

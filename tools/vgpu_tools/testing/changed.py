@@ -93,12 +93,10 @@ def _git(*words: str) -> list[str]:
 
 
 def files(since: str = "") -> list[str]:
-    """Return the names of the files that differ from the commit `since`, and of the untracked files.
-
-    Without `since`, compare with HEAD. If then no file differs and none is untracked, return the names of the files
-    that HEAD changed."""
+    """Return the names of the untracked files, and of the files that differ from the commit `since`; empty: HEAD."""
     new = _git("ls-files", "--others", "--exclude-standard", "-z")
     changed = _git("diff", "--name-only", "-z", since or "HEAD", "--")
+    # Without any change since HEAD, return the files that HEAD changed.
     if not since and not changed and not new:
         changed = _git("diff", "--name-only", "-z", "HEAD^", "HEAD", "--")
     return sorted({*changed, *new})

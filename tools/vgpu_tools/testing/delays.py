@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu test-delays: finds ordering bugs by delays of 0.3 s. Each run of a test has delays at one point only.
-An option selects these points:
-
-- without an option: in the guest programs (`_of_programs()`)
-- with --device: in the threads of the device (`_of_device()`)
-- with --frames: at the messages between launcher and agent, one kind in each run (`_of_frames()`)
-
-build/delays/COMMIT.json keeps the results. A later run adds only the results that are missing.
+build/delays/COMMIT.json keeps the results.
 """
 
 import re
@@ -38,9 +32,8 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds of frames, see vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-# Limit of the time between two lines of output, in seconds on the reference machine. The time limit
-# of a case in the test programs (tap.c) is shorter, so that a program itself reports a case that
-# hangs.
+# Limit between two lines of output, on the reference machine. A case's limit (tap.c) is shorter, so
+# that the program itself reports a hang.
 SILENCE_SECONDS = 300
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
@@ -52,8 +45,8 @@ RESULT = re.compile(r"(not )?ok \d+ - (.*), (?:no delay|delay (0x\w+))( # SKIP.*
 class Record:
     """The result of a case: outcome, number of runs, and lines about each failed run."""
 
-    # "passed", "failed", "skipped" or "alone". "alone": the case passed without a delay, and uses no second process, no
-    # second thread and no timer. Nothing in such a case depends on an order, so the case is not run with delays.
+    # "passed", "failed", "skipped" or "alone". A case "alone" has no second process, no second thread and no timer, so
+    # it runs without delays.
     outcome: str
     runs: int
     failures: list[list[str]]
@@ -157,8 +150,8 @@ class Reader:
         self.case = ""
         self.record = Record("passed", 0, [])
         self.notes: list[str] = []
-        # Reason for a failure outside of a case. The initial reason holds until the plan comes; then the reason is "".
-        # A line "vgpu: ..." gives another reason: the guest did not come up, or its kernel reported an error.
+        # Failure outside of a case; "" after the plan. A line "vgpu: ..." (no boot, or an error of the kernel) replaces
+        # this text.
         self.error = "the program ended without a plan (1..N)"
 
     def take(self, line: str) -> None:
@@ -211,10 +204,8 @@ class Reader:
 def _one_program(
     program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, context: Context
 ) -> bool:
-    """Run those cases of a program that have no result yet, or that earlier guest configurations have only skipped.
-
-    Return False if the guest or the program failed outside of a case. `results` then has this failure, under the name
-    of the guest."""
+    """Run the program's cases that have no result yet or were only skipped. Return False if guest or program failed
+    outside of a case."""
     guest = options.parse(words, context.environment).guest
     guest.prepare()
     scale = context.speed.scale()
@@ -239,6 +230,7 @@ def _one_program(
             reader.fail(None)
             reader.end()
             continue
+        # Keep a failure outside of a case under the name of the guest.
         results.cases.pop(guest_name, None)
         if reader.error:
             notes = [note for note in reader.notes[-20:] if note != reader.error]
@@ -247,14 +239,14 @@ def _one_program(
 
 
 def _of_programs(wanted: str, only: str, results: Results, context: Context) -> None:
-    """Run the programs of tests.list, each case once for each of its delay points (guest-rootfs/programs/lib/delay.h).
-    If tests.list has several guest configurations for a program, a case runs in the first configuration that does not
-    skip the case."""
+    """Run the programs of tests.list, each case once for each of the case's delay points
+    (guest-rootfs/programs/lib/delay.h)."""
     excluded = _excluded()
     for entry in excluded:
         if wanted in ("", entry["program"]):
             name = f"{entry['program']}: {entry.get('case', 'all')}"
             results.cases.setdefault(name, Record("skipped", 1, [[name, entry["reason"]]]))
+    # tests.list may have several guests for a program. A case runs in the first guest that does not skip the case.
     for guest in guest_tests.full_list():
         for program in guest.programs:
             name = f"{program} {shlex.join(guest.options)} {only}"

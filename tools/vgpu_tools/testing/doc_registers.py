@@ -62,15 +62,16 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
 
 
 def _places(text: str, limits: dict[str, int]) -> list[int]:
-    """Return the addresses that `text` stands for. `text` is a sum of terms. A term is a number, a
-    range FIRST-LAST, or a variable ("n"), perhaps with a factor ("2n"). The variable n has the values
-    0 to limits["n"] - 1. Each combination of the terms' values gives one address."""
+    """Return the addresses that `text`, a sum of terms, stands for. Each combination of the terms'
+    values gives one address."""
     sums = [0]
     for term in (part.strip() for part in text.split("+")):
+        # The term is a number or a range FIRST-LAST.
         if found := ADDRESS.match(term):
             first = int(found[1], 0)
             steps = [first + i for i in range(int(found[2]) - first + 1)] if found[2] else [first]
         elif found := VARIABLE.match(term):
+            # The term is a variable "n", perhaps with a factor ("2n"). n has the values 0 to limits["n"] - 1.
             steps = [int(found[1] or "1", 0) * i for i in range(limits[found[2]])]
         else:
             raise Failure(f"{DOCUMENT}: '{text}' is no address of a register")
@@ -79,19 +80,13 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 
 
 def documented(text: str) -> dict[int, Register]:
-    """Return the registers of the document, by their dword numbers in the register window. The columns of a table:
-
-    - "register": the names.
-    - "dword" or "offset": the addresses, see `_places()`. A variable n in an address has RANGES["n"] values, from 0 on.
-      If the column "register" contains "(n to 31)", n has the values 0 to 31 instead. The line before a table of
-      offsets lists bases: "Bases: 0x2840 (GFX), 0x1ab80 (MM)". Each offset gives one register for each base.
-    - "access": "RO" is read-only. Without this column: "RW".
-    - "reset": the reset values. A text ("vram") matches any value. Without this column: 0.
-
-    Raises Failure if an address is malformed or occurs twice, or if a table with offsets has no line "Bases:"."""
+    """Return the registers of the document, by dword number. Raises Failure if an address is malformed or occurs twice,
+    or an offset has no base."""
     registers: dict[int, Register] = {}
     for head, rows, line in _tables(text):
         bases = [0]
+        # A line such as "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table of offsets. Each offset gives one
+        # register for each base.
         if head[1] == "offset":
             words = re.sub(r"\([^)]*\)", "", line.removeprefix("Bases:")).strip(" .").split(",")
             if not line:
@@ -99,11 +94,13 @@ def documented(text: str) -> dict[int, Register]:
             bases = [base for word in words for base in _places(word.strip(), RANGES)]
         for row in rows:
             cells = dict(zip(head, row, strict=True))
+            # "(n to 31)" in the first column gives the variable n the values 0 to 31 in this row.
             limits = RANGES | {name: int(last) + 1 for name, last in re.findall(r"\((\w) to (\d+)\)", row[0])}
             words = [word.strip() for word in re.split("[,;]", row[1])]
             access = [word.strip() for word in cells.get("access", "RW").split(",")]
             reset = [word.strip() for word in cells.get("reset", "0").split(",")]
             for i, word in enumerate(words):
+                # A reset value that is no number, such as "vram", matches any value.
                 value = reset[min(i, len(reset) - 1)]
                 for base, place in itertools.product(bases, _places(word, limits)):
                     if base + place in registers:
@@ -164,13 +161,14 @@ class _Machine:
 
 
 def existing() -> dict[int, Register]:
-    """Return the registers of the device, by number of the dword. Each dword of the register window is read, and
-    QEMU's log lists the missing dwords. Then each existing dword is written, and the log lists the read-only ones."""
+    """Return the registers of the device, by number of the dword. Each dword of the register window is read, and each
+    existing dword is written."""
     with tempfile.TemporaryDirectory() as folder:
         machine = _Machine(Path(folder))
         try:
             machine.map_window()
             values = machine.commands([f"readl 0x{WINDOW_AT + at:x}" for at in range(0, WINDOW_BYTES, 4)])
+            # QEMU's log has a line for each read of a missing dword, and for each write of a read-only dword.
             missing = machine.said("read of register")
             there = [dword for dword in range(WINDOW_BYTES // 4) if dword not in missing]
             # Write back the value that was read from each dword, because this changes no state.

@@ -21,16 +21,11 @@ DRIVER = "guest-driver"
 COLUMNS = ("here", "lock", "test")  # columns that refer to this project; "here" is the place in the driver
 
 SPAN = re.compile(r"`([^`]+)`")
-# Matches a reference to a file, or to a name in a file. Paths are relative to guest-driver/ or to the checkout.
-#     mm/vgpu_gtt_mgr.c                        the file
-#     svm/svm_range.h:svm_range_list.lock      a member of a structure that the file defines
-#     svm/svm_range.c:svm_range_list_init()    a function that the file defines or declares
-#     mm/vgpu_gtt_mgr.c:gtt_mgr_func           any other name in the file
+# Matches PATH or PATH:NAME, for example `svm/svm_range.h:svm_range_list.lock`. PATH is relative to guest-driver/ or to
+# the checkout. For NAME see _file_error().
 FILE = re.compile(r"([\w./-]+\.(?:c|h|md|py))(?::(.+))?")
-# Matches a reference to a test, or to a part of a test:
-#     vgpu-test-svm:attributes       a case of a guest program of tests.list
-#     vgpu_gtt_mgr_test:gtt_limit    a case of a KUnit test
-#     test_peer:Link                 a function or a class in a file of tests/avocado or tests/tools
+# Matches TEST or TEST:CASE: a guest program (vgpu-test-svm:attributes), a KUnit test (vgpu_gtt_mgr_test:gtt_limit), or
+# a Python test (test_peer:Link). See _test_error().
 TEST = re.compile(r"(vgpu-test-[\w-]+|test_\w+|\w+_test)(?::(\w+))?")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.M | re.S)
@@ -40,10 +35,9 @@ KERNEL_LOCKS = {"mmap_lock"}
 NAME = re.compile(r"[A-Za-z]\w*_\w+", re.ASCII)
 DOCUMENT_STRUCT = re.compile(r"struct (\w+)\s*\{([^}]*)\}", re.ASCII)
 DOCUMENT_MEMBER = re.compile(r"(\w+)(?:\[\w+\])?;", re.ASCII)
-# Matches a use of a structure's member in a founding document, such as `prange->start`. It is for the structures
-# that the founding documents use but do not define: DOCUMENT_STRUCT finds only definitions. DOCUMENT_USES has the
-# names of the variables and their structures.
+# Matches a use of a structure's member in a founding document, such as `prange->start`.
 DOCUMENT_USE = re.compile(r"\b(svms|prange|cur)(?:->|\.)(\w+)", re.ASCII)
+# Structures of the variables in DOCUMENT_USE. The founding documents use these structures, but do not define them.
 DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu_res_cursor"}
 
 
@@ -140,9 +134,8 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 
 def _span_error(root: Path, span: str, column: str) -> str:
-    """Check `span`, a text in backquotes on the page PAGE. Return an error message; "" if there is no
-    error. If `column` is the name of a table column, the span is from this column, and must be a
-    reference. If `column` is "", the span may be from anywhere, and need not be a reference."""
+    """Check `span`, a text in backquotes on the page PAGE. Return an error message or "". `column` is the
+    span's table column; "": anywhere."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
     # If `column` is "", do not check names of files without a "/": such a file need not be in the checkout.
@@ -150,17 +143,13 @@ def _span_error(root: Path, span: str, column: str) -> str:
         return _file_error(root, found[1], found[2] or "")
     if found := TEST.fullmatch(span):
         return _test_error(root, found[1], found[2] or "")
+    # A span of a table column must be a reference. Other spans need not.
     return f"not of the kind that the column '{column}' has" if column else ""
 
 
 def check(root: Path = ROOT, text: str = "") -> list[str]:
     """Check the page PAGE of the checkout `root`, and return the error messages. `text`, if given, is checked in place
-    of the page's text. There is an error for:
-
-    - each name in NAMES that needs a row on the page but has none
-    - each empty cell in a column of COLUMNS
-    - each reference to something that does not exist, or does not fit the column
-    """
+    of the page's text."""
     text = text or (root / PAGE).read_text()
     names = tomllib.loads((root / NAMES).read_text())
     wrong: list[str] = []

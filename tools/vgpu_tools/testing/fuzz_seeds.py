@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes seed inputs of QEMU's generic fuzzer. Each input makes the device execute a packet.
-
-An input is a list of register writes, which the fuzzer mutates. The input also stores packets and page tables in
-VRAM by register writes (MM_INDEX and MM_DATA), so that the fuzzer mutates these, too.
+"""Makes seed inputs of QEMU's generic fuzzer. An input is a list of register writes, which make the device execute a
+packet.
 """
 
 import struct
@@ -30,6 +28,7 @@ Write = tuple[int, int]  # register, value
 
 def _vram(at: int, dwords: Iterable[int]) -> list[Write]:
     """Return the register writes that store dwords in VRAM, from the offset `at` on."""
+    # Store the packets and page tables by register writes, so that the fuzzer mutates them, too.
     writes = []
     for i, dword in enumerate(dwords):
         writes += [(MM_INDEX, 1 << 31 | at + 4 * i), (MM_DATA, dword)]

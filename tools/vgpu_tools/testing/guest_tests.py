@@ -35,11 +35,8 @@ BASIC_LIST = ROOT / "tests/basic.toml"
 # Limits until the guest's first output, by kernel. After the first output, SILENT_SECONDS or
 # BASIC_SILENT_SECONDS applies.
 BOOT_SECONDS = {"release": 30, "debug": 60}
-# Limits between two outputs: BASIC_SILENT_SECONDS in the basic pass, SILENT_SECONDS in other passes. KUnit prints
-# each result at once, and has the basic limit in every pass. Both limits are longer than:
-# - the limit of a case (tap.c), so that the program itself reports a hang
-# - the search for leaks (kmemleak) at the end of a debug guest, which prints nothing
-# On a slow host, both are multiplied by up to limits.MOST. Even then, the basic limit reports a hang in 4 minutes.
+# Limits between two outputs. They exceed the silent search for leaks (kmemleak), and a case's limit (tap.c), so that
+# the program itself reports a hang.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"
@@ -264,6 +261,7 @@ def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
             f'for suite in *; do case " $(cat $suite/results)" in *"not ok"*) bad=1;; esac; cat $suite/results; done;'
             f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
         )
+        # KUnit prints each result at once, and so has the basic limit in every pass.
         watch = Watch(context.speed, BOOT_SECONDS[flavour], BASIC_SILENT_SECONDS)
         name, words = f"kunit-{flavour}", ["--kernel", flavour]
         cases, said = in_guest([name], words, ["sh", "-c", script], watch, context)

@@ -90,25 +90,22 @@ def blocks(text: str) -> list[Block]:
 
 
 def steps_of(text: str) -> list[Step]:
-    """Return the steps of a page: the fenced blocks with the info string "sh run". Options may follow "sh run":
-
-    - "seconds=N": the time limit on the reference machine (default: SECONDS)
-    - "status=N": the expected exit status (default: 0)
-
-    If the next block has the info string "text", the script must print that block, see `lacks()`.
-
-    Raises ValueError for a malformed page."""
+    """Return the steps of a page: the fenced blocks with the info string "sh run". Raises ValueError for a malformed
+    page."""
     found = []
     listed = blocks(text)
     for number, block in enumerate(listed):
         if not f"{block.info} ".startswith(f"{RUN} "):
             continue
+        # Options after "sh run": "seconds=N", the time limit on the reference machine, and "status=N", the expected
+        # exit status.
         given: dict[str, int] = {}
         for word in block.info.removeprefix(RUN).split():
             option = OPTION.fullmatch(word)
             if not option:
                 raise ValueError(f"line {block.line}: unknown option '{word}'")
             given[option[1]] = int(option[2])
+        # If the next block has the info string "text", the script must print that block, see `lacks()`.
         following = listed[number + 1] if number + 1 < len(listed) else None
         expected = following.lines if following and following.info == TEXT else ()
         script = "\n".join(block.lines)
@@ -124,11 +121,8 @@ def _pattern(line: str) -> re.Pattern[str]:
 
 
 def lacks(expected: Sequence[str], output: str) -> str:
-    """Return the first part of an excerpt that is missing in a script's output; "" if none is missing.
-
-    Lines "..." divide the excerpt `expected` into parts. The parts must occur in this order in the output. Other lines
-    may separate the parts.
-    """
+    """Return the first part of `expected` that is missing in `output`, or "". Lines "..." divide `expected` into parts,
+    which must occur in order."""
     printed = [line.rstrip() for line in output.splitlines()]
     at = 0
     part: list[str] = []

@@ -129,13 +129,11 @@ def judge(output: Sequence[str], status: int) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """The tests to run: `patterns`, a filter of gtest, and `classes`, the letters of the tests' classes
-    (kfdtest-classes). An empty member selects all tests. `seconds` is the time limit of each test; 0: each test has the
-    limit of its class."""
+    """The tests to run: those that match both `patterns` and `classes`."""
 
-    patterns: str = ""
-    classes: str = ""
-    seconds: int = 0
+    patterns: str = ""  # a filter of gtest; empty: all tests
+    classes: str = ""  # letters of classes of tests (kfdtest-classes); empty: all classes
+    seconds: int = 0  # time limit of each test; 0: the limit of the test's class
 
 
 def _list(guest: Guest, choice: Choice) -> list[str]:
@@ -247,9 +245,8 @@ def _log(results: Sequence[Result]) -> Path:
 
 
 def kfdtest(guest: Guest, choice: Choice) -> int:
-    """Run the tests in guests with the options of `guest` and the rocm root file system. Print a line for each test,
-    and totals. Tests of the SVM suites, and of classes that WANTED lacks, may fail. Return 1 if another test failed,
-    else 0."""
+    """Run the tests in guests with the rocm root file system, and print the results. Return 1 if a test that counts
+    (see WANTED) failed."""
     guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()

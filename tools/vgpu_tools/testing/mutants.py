@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu mutants: tests whether the test suites catch the defects of tests/mutants.
-
-A mutant is a patch with one defect. `Trial` tests a mutant in a git worktree of HEAD. build/results/mutants.json keeps
-the verdicts, so that a later run can continue an interrupted run.
+"""./vgpu mutants: tests whether the test suites catch the mutants of tests/mutants. A mutant is a patch with one
+defect. build/results/mutants.json keeps the verdicts.
 """
 
 import contextlib
@@ -42,8 +40,8 @@ GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # share of the mutants that a pas
 # Options of ./vgpu test for each pass.
 OPTIONS: dict[str, list[str]] = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}
 STYLE = "check"
-# Order of the suites, by the folder of the file that the patch changes. STYLE is left out: if only
-# a style check or a compiler warning catches a mutant, this shows nothing about the tests.
+# Order of the suites, by the folder of the changed file. Without STYLE: a style error or compiler
+# warning shows nothing about the tests.
 DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "avocado", "guest-debug", "registers")
 DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
@@ -302,9 +300,7 @@ class Trial:
         self.store.keep(self.content, self.verdict)
 
     def run(self) -> Verdict:
-        """Run the build, the demo and the suites until one of them fails. If an earlier run was
-        interrupted, skip the suites that have passed in that run, and skip the demo if any suite
-        has passed. Return the verdict."""
+        """Run the build, the demo and the suites until one of them fails. Return the verdict."""
         log = self.tree.place / f"{self.mutant.name}-{self.verdict.of}.log"
         self.tree.reset(self.verdict.commit)
         self.tree.apply(self.mutant)
@@ -321,6 +317,8 @@ class Trial:
             progress.say(f"    {self.mutant.name} does not compile; log: {log.name}")
             self._keep("does not compile")
             return
+        # `passed` has the suites of an earlier, interrupted run. They are skipped. If there is any, the
+        # demo has passed, too.
         if not self.verdict.passed and self.tree.run(log, "demo", "--timeout", str(DEMO_SECONDS)):
             check_room(self.tree.place)
             self._keep("dies in the demo")

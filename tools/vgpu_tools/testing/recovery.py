@@ -30,8 +30,7 @@ class Line:
     name: str
     injections: list[tuple[str, dict[str, Any]]]  # a round counts as injected if the last of these fired
     command: str
-    # Name of a counter in the reply of vgpu-recover-loop. A round counts as recovered if this counter has grown. (In
-    # the row "engine broken", the counter counts failed recoveries, because there the driver cannot recover.)
+    # Name of a counter in the reply of vgpu-recover-loop. A round counts as recovered if this counter has grown.
     counter: str
     then: str = ""  # command to send after the round, without injections; empty: none
     injected: int = 0
@@ -67,17 +66,17 @@ def _lines() -> list[Line]:
         # Lose a GART entry of the ring, not of a copy. The ring's packets and fences are at GART addresses
         # above `window`, so the injection begins where `window` ends.
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),
-        # In the first of these two rows the device drops the fault. In the second row it reports
-        # the fault so late that the engine could have executed later packets.
+        # The device does not report the fault.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
+        # The device reports the fault so late that the engine could have executed later packets.
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
         Line("SDMA reads poison", [("vram-poison", {"count": 1})], "poison", "poisoned"),
         Line("CP reads poison", [("vram-poison", {"count": 1})], "cp", "poisoned"),
-        # Inject the failure in the GFX hub, because only the CPU waits for the acknowledgements of
-        # this hub. In the MM hub, jobs also poll for acknowledgements. There the failure could hit
-        # a job, which would then hang.
+        # Inject the failure in the GFX hub, where only the CPU waits for acknowledgements. In the MM
+        # hub, a job might wait, and would hang.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
+        # Here the driver cannot recover, so the counter `gaveup` counts failed recoveries.
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),
         Line("reset, no VRAM", [lost_vram], "lost", "device"),
@@ -135,10 +134,10 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # Repeat a round in which the wrong GART entry had no effect. (Only one walk of the page
-            # table reads the wrong entry. If the device does this walk ahead of the access, the walk
-            # raises no fault: the device drops the result, and walks again for the access.)
+            # Only one page-table walk reads the wrong GART entry. If the device does this walk ahead of
+            # the access, the walk raises no fault.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
+            # Repeat a round in which the wrong entry had no effect.
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)
                 self.before = after
@@ -165,11 +164,8 @@ class Campaign:
 
 
 def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome:
-    """Run `repeat` rounds of each kind of failure (see Line) in a guest. The guest has the options of `guest`, but
-    fixed sizes of VRAM and memory.
-
-    Raises MachineError if the guest ends, or if a wait takes longer than `limit` seconds.
-    """
+    """Run `repeat` rounds of each kind of failure (see Line) in a guest. Raises MachineError if the guest ends, or a
+    wait exceeds `limit` seconds."""
     guest = replace(guest, vram=f"{VRAM_MIB}M", memory="1G")
     with (
         tempfile.TemporaryDirectory() as folder,

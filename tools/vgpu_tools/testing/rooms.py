@@ -95,7 +95,7 @@ def _module(rooms: Rooms, file: str, name: str) -> str:
     room = rooms.of(file)
     way = name.replace(".", "/")
     # First search in the folder of `file`, unless this folder is a package. Then search in the folders of
-    # Section.scripts: these belong to the section, but are not below the section's folder.
+    # Section.scripts.
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
     tries = [join(folder, way) for folder in (*folders, *(room.section.scripts if room else ()))]
     # If `name` begins with the prefix of a section, first search in this section's folder for the rest of `name`.

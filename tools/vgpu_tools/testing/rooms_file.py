@@ -26,11 +26,11 @@ class Section:
     `folder`, all others in `folder`."""
 
     folder: str
-    # Start of the names by which include or import lines may name the files in `folder`: "hw/misc/vgpu-kfd/" or
-    # "vgpu_tools.". The rest of such a name is the file's path in `folder`. "": there is no prefix.
+    # What include or import lines may put before a file's path in `folder`, such as "hw/misc/vgpu-kfd/" or
+    # "vgpu_tools."; "": nothing.
     prefix: str
-    # Folders in which the check also searches for the module NAME if a file of the section has
-    # `import NAME`, as in a script. These folders are the section's rooms outside of `folder`.
+    # The section's rooms outside of `folder`. The check also searches in these rooms for the module of
+    # `import NAME`.
     scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:
@@ -50,8 +50,7 @@ class Room:
     text: str  # text of this line
     allowed: set[str] = field(default_factory=set)  # folders of the rooms that the files of this room may use
     everything: bool = False  # the files of this room may use all rooms of `section`
-    # Headers in the room's `face` line, which other rooms may use. None if the room has no `face` line: then other
-    # rooms may use all headers that are not PRIVATE.
+    # Headers that other rooms may use, from the room's `face` line. None: there is no `face` line, see is_face().
     faces: set[str] | None = None
     face_line: int = 0  # number of the room's `face` line; 0 if the room has none
 
@@ -117,9 +116,8 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # Handle patterns after the lines that name a folder, because a pattern adds no room for a
-        # folder that another line names, above or below. Handle `face` lines last, because a `face`
-        # line needs the room that another line or a pattern defines.
+        # Handle patterns only now, because a pattern adds no room for a folder that another line names.
+        # Handle `face` lines last: they need the rooms.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
         self._check_allowed()

@@ -17,11 +17,8 @@ from vgpu_tools.testing.tap import Case
 
 
 def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
-    """Run the suites with these names. If there are no names, run all suites of the level `plan.level` (BASIC, FULL or
-    LONG). The last line printed has the totals.
-
-    May be called again, also after a call that raised an exception.
-    """
+    """Run the suites `names`; without names, all suites of `plan.level` (BASIC, FULL or LONG). May be called again,
+    also after an exception."""
     budget.load().check(suite.name for suite in registry.SUITES if suite.in_pass(BASIC))
     chosen = registry.choose(names, plan.level)
     start = time.monotonic()

@@ -27,9 +27,8 @@ PASSED = CACHE / "checkpatch"
 TOOLS = ("gcc", "sparse")
 KEEP_PASSED = 20000  # number of markers to keep
 
-# Checks of checkpatch that do not fit this driver. LINUX_VERSION_CODE and CONSTANT_COMPARISON: the
-# driver compares the kernel's version, because it is built for several versions. MACRO_ARG_REUSE: the
-# driver has iterator macros. CAMELCASE: the driver uses the names of uAPI headers.
+# Checks of checkpatch that do not fit the driver, which supports several kernel versions (first two
+# checks), has iterator macros, and uses uAPI names.
 NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
 
 
@@ -56,9 +55,9 @@ def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tupl
 
 
 def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[Path], cwd: Path) -> tuple[bool, str]:
-    """Run checkpatch (`script`: QEMU's or the kernel's) on those of `files` that have no marker. A
-    marker shows that an unchanged file has passed. If all files pass, each gets a marker. checkpatch
-    gets the names of the files relative to `cwd`."""
+    """Run checkpatch (`script`: QEMU's or the kernel's) in `cwd` on those of `files` that have no
+    marker. If all files pass, each gets a marker."""
+    # A marker has a hash of the file's name and content, and so shows that the unchanged file has passed.
     markers = {
         file: PASSED / fingerprint.of(script, flags, str(file.relative_to(cwd)), file)
         for file in files

@@ -124,12 +124,12 @@ class Report:
 def in_order(
     one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan, children: Children
 ) -> Iterator[tuple[Part, list[Case], str]]:
-    """Run the parts of a suite with `one`, AT_ONCE at a time. Append the text that `one` returns to the log. Yield each
-    part with its cases and text, in the order of `parts`. With plan.fail_fast, the order is that of completion, and a
-    part with a failed case is the last."""
+    """Run the parts of a suite with `one`, AT_ONCE at a time. Yield each part with its cases and text. Log the text."""
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         futures = {pool.submit(one, part): part for part in parts}
+        # The order is that of `parts`. With plan.fail_fast, it is the order of completion, and the first failed part is
+        # the last.
         for future in as_completed(futures) if plan.fail_fast else futures:
             cases, said = future.result()
             with log.open("a") as file:

@@ -57,8 +57,8 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             open_blocks.setdefault(indent, [-1, 0])[1] += 1
             failed, note = bool(found["not"]), found["note"] or ""
             sums_up = deepest > indent
-            # Count a summary of nested results as a case only if the summary alone shows a failure: the summary says
-            # "not ok", and each result between the previous summary and this one says "ok".
+            # A summary of nested results counts as a case only if it says "not ok" although each of these results says
+            # "ok".
             if not sums_up or (failed and not inner_failed):
                 skipped = note.upper().startswith("SKIP")
                 outcome = (

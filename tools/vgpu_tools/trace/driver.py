@@ -138,11 +138,10 @@ class Driver:
         return services[at] if at < len(services) and services[at].begin <= span.begin else None
 
     def _note(self, event: Event) -> None:
-        """Record the task's name as the name of the task's process. If the event is `vgpu_vm_map`, also
-        record this process as the owner of the PASID, because only the owner causes `vgpu_vm_map`.
-        Record nothing if the task is a kernel thread."""
+        """Record the name of the process that caused the event, unless this is a kernel thread."""
         if not event.who.startswith(KERNEL_THREADS):
             self.names.setdefault(event.process, event.who)
+            # Only the owner of a PASID causes `vgpu_vm_map`.
             if event.name == "vgpu_vm_map":
                 self._owners[event.number("pasid")] = event.process
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Parses the lines of a recording, and converts the times of the device's and the guest's events to one axis.
-
-The device's events have the host's time of day, in microseconds. The guest's events have ticks of the guest's time
-stamp counter. `Axis` converts ticks.
+"""Parses the lines of a recording. The device's events have the host's time. `Axis` converts the times of the guest's
+events, which are ticks.
 """
 
 import re
@@ -102,17 +100,14 @@ class Axis:
 
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
         """Set the offset and its bounds. Each pair has the time of a host event (ns since 1970) and the ticks of a
-        guest event.
-
-        - `before`: the host event causes the guest event. These pairs give the lower bound.
-        - `after`: the guest event causes the host event. These pairs give the upper bound.
-        """
+        guest event."""
+        # `before`: the host event causes the guest event. For example, a worker runs long after an interrupt.
         self.low = max(at - self.plain(ticks) for at, ticks in before)
+        # `after`: the guest event causes the host event. For example, a register write reaches the device within
+        # microseconds, so this bound is close.
         self.high = min(at - self.plain(ticks) for at, ticks in after)
-        # The upper bound is normally the larger one, and closer to the true offset: a guest's write (`after`) reaches
-        # the device within microseconds, but the guest's worker (`before`) runs long after the interrupt. If the lower
-        # bound is larger, the upper bound is wrong, because the device's stamps are rounded down. This makes both
-        # bounds smaller, but a smaller lower bound is still right.
+        # Use the closer bound `high`, unless `high` is below `low`. Then `high` is wrong, because the device's stamps
+        # are rounded down. `low` stays right.
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
@@ -139,16 +134,15 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
         ]
         found.append((event, same))
     whose = _devices(found)
-    # A device repeats its serials after a reset, so several device events (`fault`) may match one driver event
-    # (`event`). The correct device event is found by the gap: the host time of `fault` minus the GPU time of `event`.
-    # This gap is nearly the same in all correct pairs, because both clocks run at the same speed. So join the pairs
-    # in the order of how close their gaps are to the usual gap.
+    # A gap is a device event's host time minus a driver event's GPU time. All correct pairs have nearly the same gap.
     gaps = [
         (fault.at - event.number("ts") * GPU_TICK_NS, event, fault)
         for event, same in found
         for fault in same
         if whose.get(event.words["gpu"], fault.who) == fault.who
     ]
+    # A device repeats its serials after a reset, so several device events may match a driver event. Prefer the pairs
+    # closest to the usual gap.
     usual = _densest([gap for gap, _, _ in gaps])
     taken: set[int] = set()
     for _, event, fault in sorted(gaps, key=lambda each: abs(each[0] - usual)):

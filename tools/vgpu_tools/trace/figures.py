@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers that the pictures of runs (./vgpu pictures) show, from recordings (timeline.Sides).
-
-Times are in milliseconds from the start of the picture's axis, latencies in microseconds, memory in MiB.
-`vgpu_tools/docs/site/run_pictures.py` draws the pictures.
+"""Computes the numbers of the pictures of runs (./vgpu pictures). Times are in ms from the axis's start, latencies in
+us, memory in MiB.
 """
 
 import math
@@ -145,10 +143,10 @@ def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part
         if found := PART.match(line):
             titles[found[1]] = found[2]
         elif found := STEP.match(line):
-            # The demo prints a row at the end of each step, with the step's duration. So `begin` is the
-            # row's time `at` minus the duration. If several rows arrive at the same time, `begin` may be
-            # before the end of the previous step. The step then begins at that end.
+            # The demo prints a row at the end of each step, with the step's duration in ms.
             begin = at - int(float(found[3]) * 1e6)
+            # If several rows arrive at the same time, `begin` may be before the end of the previous
+            # step. The step then begins at that end.
             rows.append((found[1], found[2], max(begin, rows[-1][3]) if rows else begin, at))
     if not rows:
         raise Failure("pictures: the demo's output has no steps", status=1)
@@ -217,9 +215,8 @@ def _phases(events: Iterable[Event]) -> tuple[int, list[Part]]:
 
 
 def pressure(sides: Sides) -> Pressure:
-    """Return the faults, the migrations and the memory in use over time. Raises Failure if the phases of
-    the run have no fault, or if the trace lacks marks of the phases, the size of VRAM, or samples of the
-    memory in use."""
+    """Return faults, migrations and memory in use over time. Raises Failure if the trace lacks faults,
+    phases, the size of VRAM, or memory samples."""
     zero, phases = _phases(sides.events)
     length = phases[-1].end
     width = next((one for one in BIN_WIDTHS if length / one <= BINS), BIN_WIDTHS[-1])
@@ -277,10 +274,10 @@ def cuts(fault: Fault) -> list[float] | None:
 
 
 def _group(name: str, found: list[list[float]], first: int, number: int) -> Group:
-    """Return the group `name`. Each list in `found` has the durations of a fault's sections; the fault's latency is
-    their sum. The group counts these latencies in `number` successive bins. The first of these bins has the number
-    `first` (see _bin())."""
+    """Return the group `name`. Each list in `found` has the durations of a fault's sections, in us. Their sum is the
+    fault's latency."""
     totals = sorted(map(sum, found))
+    # Count the latencies in `number` successive bins, from the bin `first` on (see _bin()).
     counts = [0] * number
     for total in totals:
         counts[_bin(total) - first] += 1

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers of the picture svm-life (./vgpu pictures): how SVM's state of a process is
-created and torn down.
-
-`life()` takes the recording of `vgpu-svm-life`. This program has two ranges, A and B, and marks its steps in the trace.
+"""Computes the numbers of the picture svm-life: how SVM's state of a process is created and torn
+down. Input: the recording of `vgpu-svm-life`.
 """
 
 from collections.abc import Iterator
@@ -26,8 +24,8 @@ PROGRAM, PROCESS, LIST, NOTIFIER, FAULT, MIGRATION = LANES = (
     "migration",
 )
 RANGES = ("range A", "range B")  # lanes of the ranges, in the order of their creation
-# Lane and text of the driver's events that have the pid of the process. Events of ranges are not in this table,
-# because they have only the PASID: see _Run._event().
+# Lane and text of the driver's events that have the pid of the process. Events of ranges have only the PASID: see
+# _Run._event().
 STATES = {
     "vgpu_process_alloc": (PROCESS, "structure allocated"),
     "vgpu_process_hash": (PROCESS, "in the hash: lookups find it"),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records a guest's run with the device's trace events and the driver's tracepoints enabled.
-
-QEMU writes the device's events to a file. The driver's events go to a buffer of ftrace. After the command, the guest
-copies the buffer to a virtio-serial port.
+"""Records a guest's run. QEMU writes the device's events to a file. Afterwards, the guest writes the driver's events
+(ftrace) to a virtio-serial port.
 """
 
 import dataclasses
@@ -36,8 +34,8 @@ EVENTS = (
     "vgpu_chip_reset",
     "vgpu_engine_reset",
 )
-# Shell script that runs the command in the guest. Arguments: size of ftrace's buffer in KiB, then the command. The
-# script uses an ftrace instance of its own, so that the command can also use ftrace.
+# Shell script in the guest. Arguments: size of ftrace's buffer in KiB, command. The script's own ftrace instance leaves
+# the main instance to the command.
 SCRIPT = """\
 for name in /sys/class/virtio-ports/*/name; do
 	read -r port <"$name"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records the runs that the pictures of the documentation show (./vgpu pictures).
-
-`take()` records each run in a new guest. The modules `figures`, `life` and `one_fault` then compute the
-pictures' numbers from the recordings, and `take()` writes these numbers as JSON.
+"""Records the runs that the pictures of the documentation show (./vgpu pictures), and writes the
+pictures' numbers as JSON. The entry point is `take()`.
 """
 
 import json
@@ -27,8 +25,8 @@ FOLDER = BUILD / "pictures"  # holds the output of the programs, and DATA
 DATA = FOLDER / "runs.json"
 COMMAND = "./vgpu pictures"
 SECONDS = 300.0  # timeout of a run
-# Shell script that runs a command in the guest. While the command runs, the script writes the use of VRAM and GTT
-# to the trace every 5 ms. `read -t` on an empty pipe sleeps like `sleep`, but without starting a process.
+# Shell script: runs a command, and traces the use of VRAM and GTT every 5 ms. `read -t` sleeps without starting a
+# process.
 SAMPLED = f"""\
 marker={record.MARKER}
 for device in /sys/class/drm/renderD*/device; do

@@ -140,10 +140,10 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 
 
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
-    """Add a doubt for each effect that comes before its cause. A replay must not precede the driver's service
-    of the fault if this service repaired the fault. If the service ended otherwise (for example "stale"),
-    the repair of another fault may have caused the replay."""
+    """Add a doubt for each effect that comes before its cause."""
     for fault in faults:
+        # Compare the replay only with a service that repaired the fault. Otherwise the repair of
+        # another fault may have caused the replay.
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
             sides.doubts.append(f"fault {fault.serial} reached the driver before it was raised")

@@ -101,17 +101,17 @@ struct target {
 
 /**
  * struct dump - the results of CHECKPOINT, and the contents of the memory at that time
- * @priv: private data of the driver
- * @contents: bytes of each BO of @bos, or NULL if they were not saved
- * @user: bytes of the userptr BO's memory
- * @svm: bytes of the SVM memory
  */
 struct dump {
 	struct kfd_ioctl_criu_args args;
 	struct kfd_criu_device_bucket devices[VG_MAX_GPUS];
 	struct kfd_criu_bo_bucket bos[MAX_BOS];
+	/** @priv: private data of the driver */
 	char *priv;
+	/** @contents: bytes of each BO of @bos, or NULL if they were not saved */
 	char *contents[MAX_BOS];
+	/** @user: bytes of the userptr BO's memory */
+	/** @svm: bytes of the SVM memory */
 	char *user, *svm;
 };
 
@@ -398,8 +398,8 @@ static void make_memory(void)
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
 	/*
-	 * This BO is freed below and the doorbell BO gets its handle, so that the handles of the
-	 * process are not in the order in which its BOs were created.
+	 * The doorbell BO gets this BO's handle below. So the handles are not in the order in which
+	 * the BOs were created.
 	 */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->gap = alloc(0, VG_PAGE, VG_GTT, 0, false);
@@ -853,10 +853,7 @@ static void check_queues(void)
 	ERRNO(0, gws(w->aql.id, 1));
 }
 
-/*
- * Free all resources by their handles and ids, which must be the same as before the dump. Freeing
- * the signal page must fail, because the kernel uses the page until the process ends.
- */
+/* Free all resources by their handles and ids, which must be the same as before the dump. */
 static void undo_all(void)
 {
 	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
@@ -885,6 +882,7 @@ static void undo_all(void)
 	unmap.n_success = 0;
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU,
 			   &unmap));
+	/* The signal page cannot be freed: the kernel uses it until the process ends. */
 	ERRNO(EPERM, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
 			       &gone));
 }
@@ -1461,10 +1459,7 @@ static void overlapping(void)
 	ERRNO(0, restore_once());
 }
 
-/*
- * RESTORE must fail while another process uses the hardware queue that the dumped SDMA queue had.
- * (The doorbell of a restored queue must stay the same, and it belongs to that hardware queue.)
- */
+/* RESTORE must fail while another process uses the hardware queue of the dumped SDMA queue. */
 static void slot_taken(void)
 {
 	static struct vg_queue q[17];
@@ -1476,6 +1471,7 @@ static void slot_taken(void)
 	for (n = 0; n < 17; n++)
 		if (vg_queue_create(&vg, &vg.gpu[0], RING, &q[n]))
 			break;
+	/* A restored queue must keep its doorbell, which belongs to one hardware queue. */
 	ERRNO(EBUSY, restore_once());
 	for (i = 0; i < n; i++)
 		OK(vg_queue_destroy(&q[i]));
@@ -1483,8 +1479,8 @@ static void slot_taken(void)
 }
 
 /*
- * This process has no BOs, queues or events. It dumps itself, and restores the dump into itself.
- * RESTORE must fail while the dump keeps the process paused, and again between RESTORE and RESUME.
+ * A process without BOs, queues and events dumps itself, and restores the dump into itself. RESTORE
+ * must fail before UNPAUSE, and again before RESUME.
  */
 static void empty_process(void)
 {

@@ -214,8 +214,7 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start a target, and begin the DBG_TRAP session before the target's script begins. (A debugger
- * does the same if it starts the debugged program itself.) The script opens KFD later, so its
+ * Start a target, and begin the DBG_TRAP session before the script opens KFD, so that the script's
  * RUNTIME_ENABLE finds the session.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
@@ -519,8 +518,8 @@ static void handshake(void)
 }
 
 /*
- * Wait until exception @code of the process is raised. QUERY_EXCEPTION_INFO also finds an exception
- * that the session's mask excludes. (The driver does not notify the debugger of such an exception.)
+ * Wait until exception @code of the process is raised. QUERY_EXCEPTION_INFO finds the exception
+ * even if the session's mask excludes it.
  */
 static void await_exception(pid_t pid, uint32_t code)
 {
@@ -576,9 +575,8 @@ static void interrupted(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	/*
-	 * Repeat the RUNTIME_ENABLE above, which a signal has interrupted. In round 1 of signals(),
-	 * the debugger has answered before this call. In round 0, the answer may come during this
-	 * call. The call must return 0 in both rounds.
+	 * Repeat the interrupted RUNTIME_ENABLE. In round 1 of signals(), the debugger has already
+	 * answered; in round 0, the answer may come during this call.
 	 */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
@@ -1304,9 +1302,8 @@ static void unloaded(void)
 static int chaos_rounds;
 
 /*
- * Begin and end sessions, answer waiting RUNTIME_ENABLE calls, query events, and suspend and resume
- * queues. chaos() runs this function in two threads. At the end, each thread ends the session
- * by DISABLE. So no RUNTIME_ENABLE waits for an answer after both threads have ended.
+ * Begin and end sessions, answer RUNTIME_ENABLE calls, query events, and suspend and resume queues,
+ * in two threads of chaos().
  */
 static void *debug_loop(void *arg)
 {
@@ -1328,6 +1325,10 @@ static void *debug_loop(void *arg)
 			resume(me, NULL, 0);
 		answer(me);
 	}
+	/*
+	 * Each of the two threads ends the session, so that no RUNTIME_ENABLE is left waiting for
+	 * an answer.
+	 */
 	TRAP(me, DISABLE);
 	return NULL;
 }

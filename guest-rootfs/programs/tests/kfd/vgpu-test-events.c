@@ -166,8 +166,8 @@ static void any_all(void)
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	/*
-	 * The wait for all three events has timed out, but has consumed event 1, the only one that
-	 * was set. So only event 2 is set during the next wait, which waits for any of the events.
+	 * The wait for all three events timed out but consumed event 1. During the next wait, for
+	 * any event, only event 2 is set.
 	 */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
@@ -183,9 +183,8 @@ static void any_all(void)
 }
 
 /*
- * For each event, a caller of WAIT_EVENTS passes the age that the caller's previous wait returned.
- * If the event was set after the previous wait, WAIT_EVENTS must return without blocking, even if
- * another wait has consumed the event.
+ * WAIT_EVENTS must not block if the event was set since the wait that returned last_event_age, even
+ * if another wait consumed the event.
  */
 static void ages(void)
 {
@@ -315,10 +314,8 @@ static void *either_run(void *arg)
 }
 
 /*
- * Let a new thread on the caller's CPU wait for either of two events. Then set event @n, and
- * destroy the other event. Both threads have real-time priority, so that the new thread does not
- * run between these two calls. (The kernel's fair server may prefer a thread of normal priority to
- * a real-time thread.) Return 0 or -errno of the new thread's wait.
+ * Let a new thread wait for either of two events. Set event @n, destroy the other event, and return
+ * 0 or -errno of the wait.
  */
 static int set_and_destroy(int n)
 {
@@ -331,8 +328,13 @@ static int set_and_destroy(int n)
 	for (i = 0; i < 2; i++)
 		e.ev[i] = make(KFD_IOC_EVENT_SIGNAL, false);
 	CHECK(!pthread_create(&thread, NULL, either_run, &e), "no thread");
+	/*
+	 * The new thread needs real-time priority, too: the kernel's fair server may run a thread
+	 * of normal priority before a real-time thread.
+	 */
 	CHECK(!pthread_setschedparam(thread, SCHED_FIFO, &second), "priority");
 	usleep(SOON * 1000);
+	/* The new thread, on the same CPU, must not run between set() and destroy(). */
 	CHECK(!sched_setscheduler(0, SCHED_FIFO, &first), "priority");
 	ERRNO(0, set(e.ev[n]));
 	ERRNO(0, destroy(e.ev[!n]));
@@ -356,9 +358,8 @@ static void set_then_destroyed(void)
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
 	start();
 	/*
-	 * In the array of this wait, the event that was set comes first, and the destroyed event
-	 * second. amdkfd sees the first event and ends the wait without an error. It then copies
-	 * the data of both events, and fails with EINVAL at the destroyed event.
+	 * The first event in the array, which is set, ends the wait in amdkfd. amdkfd then fails to
+	 * copy the data of the destroyed event.
 	 */
 	r = set_and_destroy(0);
 	CHECK(r == -EINVAL, "%d", r);
@@ -550,9 +551,8 @@ static void import_page(void *arg)
 }
 
 /*
- * Catches: a process can use the signal page of another process as its own signal page. (Each
- * process would overwrite the slots of the other. The end of one process would remove the kernel's
- * mapping of the page for both.)
+ * Catches: a process can use the signal page of another process as its own, and overwrites the
+ * slots of that process.
  */
 static void foreign_page(void)
 {

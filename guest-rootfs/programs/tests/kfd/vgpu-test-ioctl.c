@@ -72,9 +72,8 @@ static void on_alarm(int sig)
 }
 
 /*
- * Open KFD while a signal interrupts the process every @interval microseconds. If open()
- * returns EINTR, open KFD again without signals. The exit status is 0 if the first open()
- * succeeded, 1 if it returned EINTR, and above 1 on an error.
+ * Open KFD with signals every @interval us; after EINTR, again without signals. Exit status: 0
+ * (opened at once), 1 (opened after EINTR), above 1 (error).
  */
 static void interrupted_child(int interval)
 {
@@ -95,8 +94,8 @@ static void interrupted_child(int interval)
 }
 
 /*
- * If a signal interrupts open() of /dev/kfd, the driver must have created either a complete KFD
- * process or none. Catches: the error path puts a reference twice, which the debug kernel detects.
+ * Catches: an interrupted open() of /dev/kfd leaves a half-created KFD process, or puts a reference
+ * twice (the debug kernel detects this).
  */
 static void interrupted_open(void)
 {

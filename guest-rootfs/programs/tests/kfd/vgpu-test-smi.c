@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * SMI events of faults, migrations, evictions and resets. Catches: an event is missing, is reported
- * twice, or is reported although nothing happened; a read returns a part of a line; events of
- * another process are shown without permission; an event file outlives its GPU.
+ * Test SMI events of faults, migrations, evictions and resets. Catches: missing, repeated or false
+ * events; events shown to another process without permission.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -146,9 +145,8 @@ static void parse_move(const char *line, struct move *m)
 }
 
 /*
- * Read event lines until the migrations that they report cover the @npages pages from @p on. The
- * lines must be pairs of a start and an end event of a migration, in ascending order of addresses.
- * No further line may follow.
+ * Check all lines: start and end events of migrations, in pairs and ascending order, for exactly
+ * the @npages pages from @p on.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)
@@ -230,9 +228,8 @@ static void migrations(void)
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 	expect_moves(&w, p, 1, 0, gpu->gpu_id, KFD_MIGRATE_TRIGGER_PREFETCH);
 	/*
-	 * The CPU access below faults. The fault must migrate the page back to system memory, by
-	 * one migration. The migration may cover further pages of the same granule, so the number
-	 * of pages is not checked.
+	 * The CPU access below faults and must cause one migration to system memory. The migration
+	 * may cover more pages of the granule.
 	 */
 	OK(vg_pattern_check(p, VG_PAGE, SEED, 0));
 	CHECK(watch_line(&w, line), "no event for the CPU's fault");
@@ -247,8 +244,8 @@ static void migrations(void)
 }
 
 /*
- * Read all lines, which must be pairs of a start and an end event of a fault. Return the number of
- * faults on the @size bytes at @p. Store in *@moved the number of these faults that migrated pages.
+ * Read all lines, pairs of fault start and end. Return the number of faults on @size bytes at @p;
+ * *@moved counts those that migrated pages.
  */
 static unsigned int faults_of(struct watch *w, const char *p, uint64_t size,
 			      unsigned int *moved)

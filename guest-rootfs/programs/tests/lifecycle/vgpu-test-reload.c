@@ -111,11 +111,7 @@ static long kernel_kib(void)
 	return sum;
 }
 
-/*
- * Check that there are @n GPUs. For each GPU i, wait until the memory in use has fallen to that in
- * @base[i], because the driver frees memory asynchronously. Then check that the sizes of memory and
- * the memory in use equal @base[i].
- */
+/* Check that there are @n GPUs, each with the memory sizes and the memory usage of @base[i]. */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {
 	struct vg_mem_info now;
@@ -125,6 +121,7 @@ static void gpus_are_as(struct vg_mem_info *base, int n)
 	OK(vg_open_bare(&vg));
 	CHECK(vg.n_gpus == n, "%d GPUs instead of %d", vg.n_gpus, n);
 	for (i = 0; i < n; i++) {
+		/* The driver frees memory asynchronously. */
 		OK(vg_mem_wait_freed(&vg.gpu[i], &base[i], VG_TIMEOUT_MS));
 		OK(vg_mem_info(&vg.gpu[i], &now));
 		CHECK(!memcmp(&now, &base[i], sizeof(now)),
@@ -166,9 +163,8 @@ static void reload(void)
 	tap_diag("%d rounds; the kernel's own memory: %ld KiB after half of them, %ld KiB at the end",
 		 rounds, before, after);
 	/*
-	 * In a short run, the kernel's caches (mainly KASAN's quarantine) are not full after
-	 * half of the rounds. Kernel memory then grows without a leak. The limit therefore
-	 * applies only from ENOUGH rounds on.
+	 * In a short run, kernel caches (mainly KASAN's quarantine) still grow after half of the
+	 * rounds. So the limit applies only from ENOUGH rounds on.
 	 */
 	CHECK(rounds < ENOUGH || after - before <
 	      MAX_KIB + MAX_KIB_ROUND * (rounds - rounds / 2),
@@ -214,9 +210,8 @@ static void unload_with_process(void *arg)
 }
 
 /*
- * A process opens and closes /dev/kfd while no GPU is bound. The KFD process remains, but does not
- * prevent the unload. Catches: the unload removes the debugfs folder of the KFD process before the
- * KFD process itself removes it.
+ * A KFD process remains after open() and close() of /dev/kfd without GPUs. Catches: module unload
+ * removes that process's debugfs folder before the process itself does.
  */
 static void process_without_gpu(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program suspends the guest to RAM while processes use the GPU. An RTC alarm resumes the
- * guest. Catches: VRAM, page tables or the GART lose contents; a queue or a job is lost; a job runs
- * while the device is off; memory leaks.
+ * Suspend the guest to RAM while processes use the GPU. Catches: memory contents, queues or jobs
+ * are lost; jobs run while the device is off.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -26,8 +25,8 @@
 enum {
 	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
 	/*
-	 * For the jobs of the render node: JOBS jobs are submitted to each ring. A job on ring 0
-	 * has 2 * COPIES copies, a job on ring 1 has COPIES copies. Each copy has JOB_BYTES bytes.
+	 * Render node: JOBS jobs for each ring. A job has COPIES copies of JOB_BYTES bytes on ring
+	 * 1, twice as many copies on ring 0.
 	 */
 	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
 };
@@ -282,9 +281,8 @@ static int stay_awake(const char *state)
 }
 
 /*
- * Run a round in which the guest is not suspended, so that the driver allocates all memory that the
- * later rounds keep in use. Return the memory usage. After each later round, the usage must not be
- * higher.
+ * Return the memory usage after a round without suspend. That round allocates all memory that stays
+ * in use; later rounds must not use more.
  */
 static struct vg_mem_info usage(struct memory *m)
 {
@@ -322,9 +320,8 @@ static int until_woken(const char *state)
 }
 
 /*
- * Main program for tests/avocado/test_sleep.py: enter the sleep state @state ("freeze" or "disk")
- * once for each line on stdin. The host resumes the guest. A line is printed before and after each
- * sleep.
+ * Main program for tests/avocado/test_sleep.py: for each line on stdin, enter the sleep state
+ * @state ("freeze" or "disk"). The host resumes the guest.
  */
 static int campaign(const char *state)
 {
@@ -368,8 +365,8 @@ static void memory_no_xnack(void)
 }
 
 /*
- * Shared memory with the number of rounds that each worker has completed. In each round, a worker
- * checks each byte of its struct memory. The workers run until they are killed.
+ * Shared memory: number of rounds that each worker has completed. The workers run until they are
+ * killed.
  */
 static volatile int *done;
 

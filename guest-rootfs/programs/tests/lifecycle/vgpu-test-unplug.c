@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program removes the device while it is in use, and adds it again. Catches: a process
- * crashes, hangs, or still accesses the removed device; SVM data is lost with VRAM; the new device
- * has state of the old one; memory leaks.
+ * Remove the device while in use, and add it again. Catches: a process crashes or hangs; SVM data
+ * is lost; old state or memory remains.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -145,9 +144,8 @@ static void make_things(struct things *t)
 }
 
 /*
- * Check the resources of @t after the removal of the GPU. DRM then maps other pages instead of the
- * memory of @t->gem, and each dword of these pages must be @dword. The first call expects 0, and
- * then fills the pages with 0x5a5a5a5a. The second call expects 0x5a5a5a5a.
+ * Check the resources of @t after the removal of the GPU. @dword: expected dwords at @t->gem (0 in
+ * the first call, 0x5a5a5a5a in the second).
  */
 static void check_things(struct things *t, uint32_t dword)
 {
@@ -159,6 +157,7 @@ static void check_things(struct things *t, uint32_t dword)
 	/* BOs of KFD must read as zero. */
 	OK(vg_fill_check(t->vram.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gtt.cpu, BYTES, 0));
+	/* After the removal, DRM maps other pages instead of the BO's memory. */
 	OK(vg_fill_check(t->gem, BYTES, dword));
 	/* The second call of check_things() must find this content. */
 	memset(t->gem, 0x5a, BYTES);
@@ -234,9 +233,8 @@ static struct load {
 } *load;
 
 /*
- * A worker calls this function when an operation has failed. If the device is being
- * removed or was removed, return, because the failure is expected. Otherwise end the
- * worker with status 1.
+ * A worker calls gone() after a failure. Return if the device is being or was removed; otherwise
+ * end the worker with status 1.
  */
 static void gone(const char *what)
 {
@@ -630,8 +628,8 @@ static void no_users(void)
 }
 
 /*
- * Return the number of GPUs that a process sees if it opens /dev/kfd for the first time. A
- * child counts them, because this process keeps the GPUs of its own first open().
+ * Return the number of GPUs that a new process sees. A child counts, because a process keeps the
+ * GPUs of its first open() of /dev/kfd.
  */
 static int gpus_for_others(void)
 {
@@ -671,8 +669,8 @@ static void say(const char *word)
 }
 
 /*
- * Main program for tests/avocado/test_unplug.py. The host removes the device and adds a new one.
- * This process prints a line for each event, and reads a line from stdin before each further round.
+ * Main program for tests/avocado/test_unplug.py. The host removes the device and adds a new one;
+ * lines on stdout and stdin synchronize this process and the host.
  */
 static int campaign(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reset the device with vram-lost-on-reset=on: each reset clears VRAM and so the page tables.
- * Catches: a job runs with lost page tables; the loss is not reported; a file, mapping or GTT is
- * unusable afterwards; a BO shows old contents.
+ * Resets that clear VRAM and page tables (vram-lost-on-reset=on). Catches: jobs use lost page
+ * tables; the loss is not reported; BOs show old contents.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -181,8 +180,8 @@ static void *evict(void *arg)
 }
 
 /*
- * Start a thread (*@thread) that evicts the BOs in VRAM. When the function returns, the copies of
- * @n BOs are queued. These copies wait behind the jobs of @hold, which occupy the engines.
+ * Start a thread (*@thread) that evicts VRAM. On return, the copies of @n BOs are queued behind the
+ * jobs of @hold, which occupy the engines.
  */
 static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 {
@@ -199,17 +198,17 @@ static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 }
 
 /*
- * The test evicts SMALL small BOs, then one BO of BIG bytes. The ring cannot hold the moves of
- * all small BOs at a time, and the move of the large BO consists of many jobs.
+ * Number of small BOs that cancelled() evicts. The ring cannot hold the moves of all these BOs at
+ * the same time.
  */
 enum { SMALL = 160 };
 
+/* Size in bytes of the large BO of cancelled(). The move of this BO consists of many jobs. */
 #define BIG	(40 * VG_MIB)
 
 /*
- * The loss of VRAM cancels copies that evict BOs from VRAM to system memory. Catches: the driver
- * does not clear the new pages of these BOs. (The CPU and the GPU would read the old contents of
- * the pages.)
+ * Loss of VRAM cancels copies that evict BOs to system memory. Catches: the driver does not clear
+ * the BOs' new pages, which have old contents.
  */
 static void cancelled(void)
 {
@@ -255,19 +254,18 @@ static void cancelled(void)
 }
 
 /**
- * struct reader - a thread that reads a BO's CPU mapping through /proc/PID/mem, as a
- * debugger does
- * @thread: thread
- * @tid: thread ID; 0: the thread does not read yet
- * @from: the BO's CPU mapping
- * @to: destination
- * @done: result of pread(); 0: pread() has not returned
+ * struct reader - a thread that reads a BO's CPU mapping through /proc/PID/mem, as a debugger does
  */
 struct reader {
+	/** @thread: thread */
 	pthread_t thread;
+	/** @tid: thread ID; 0: the thread does not read yet */
 	volatile int tid;
+	/** @from: the BO's CPU mapping */
 	const void *from;
+	/** @to: destination */
 	void *to;
+	/** @done: result of pread(); 0: pread() has not returned */
 	volatile ssize_t done;
 };
 
@@ -300,8 +298,8 @@ static void on_signal(int number)
 }
 
 /*
- * Catches: access through /proc/PID/mem does not wait for the copy out of VRAM, and reads the old
- * contents of the destination pages. Also catches: a signal with a handler makes the access fail.
+ * Catches: a read through /proc/PID/mem does not wait for the copy out of VRAM and returns old
+ * contents; a handled signal makes the read fail.
  */
 static void moving(void)
 {
@@ -334,21 +332,21 @@ static void moving(void)
 
 /**
  * struct early - a job whose CS waits for a point of a timeline
- * @fd: file of the job
- * @ctx: context
- * @ib: packets
- * @point: timeline point for which CS waits
- * @tid: thread ID; 0: the thread does not call CS yet
- * @seq: sequence number of the job
- * @r: result of CS; > 0: CS has not returned
  */
 struct early {
+	/** @fd: file of the job */
 	int fd;
+	/** @ctx: context of the job */
 	uint32_t ctx;
+	/** @ib: packets of the job */
 	struct vr_ib ib;
+	/** @point: timeline point for which CS waits */
 	struct drm_amdgpu_cs_chunk_syncobj point;
+	/** @tid: ID of the thread that calls CS; 0: the thread does not call CS yet */
 	volatile int tid;
+	/** @seq: sequence number of the job */
 	uint64_t seq;
+	/** @r: result of CS; > 0: CS has not returned */
 	volatile int r;
 };
 
@@ -379,9 +377,8 @@ static void await_early(const struct early *e)
 }
 
 /*
- * VRAM is lost after CS has checked the context and before CS pushes the job. Catches: CS
- * creates the page tables again, so that the job runs and reports success although its data
- * is lost.
+ * VRAM is lost after CS has checked the context. Catches: CS creates new page tables, and the job
+ * reports success although its data is lost.
  */
 static void submitted_across(void)
 {

@@ -276,10 +276,7 @@ static void cleared(void)
 		tap_in_child(secrets, &mark);
 }
 
-/*
- * Create many BOs of many sizes, and free them in a different order. The page tables of the
- * first round stay allocated, so the second round must need no further page tables.
- */
+/* Create many BOs of many sizes, and free them in a different order. */
 static void many(void)
 {
 	enum { COUNT = 200 };
@@ -304,6 +301,10 @@ static void many(void)
 			OK(vg_bo_free(&bo[i]));
 		for (i = 1; i < COUNT; i += 2)
 			OK(vg_bo_free(&bo[i]));
+		/*
+		 * The page tables of round 0 stay allocated. Round 1 must need no further page
+		 * tables.
+		 */
 		if (round)
 			OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 		else

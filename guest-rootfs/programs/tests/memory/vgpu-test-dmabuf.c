@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Share memory between devices by dma-bufs, with and without peer access (tests.list). Catches: an
- * importer accesses the old location of moved memory; memory is freed while in use, or never;
- * contents are lost; bad sizes or descriptors are accepted.
+ * importer uses an old location; memory is freed while in use.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -96,8 +95,8 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * Check that the import has moved the BO out of VRAM or, if the GPUs have peer access, left the BO
- * in VRAM. @before is the VRAM in use before the import, in bytes.
+ * The import must move the BO out of VRAM if and only if GPUs lack peer access. @before: VRAM
+ * used before the import, in bytes.
  */
 static void vram_follows(uint64_t before)
 {
@@ -315,9 +314,8 @@ static void gem_two_gpus(void)
 }
 
 /*
- * Move the exporter's BO while another GPU has imported and mapped it. In rounds 1 and 3, close
- * both the exporter's handle and the dma-buf's descriptor before the move. Catches: an importer
- * accesses the old location of the BO.
+ * Move a BO that another GPU has imported and mapped. Catches: the importer accesses the old
+ * location of the BO.
  */
 static void moves(void)
 {
@@ -335,6 +333,7 @@ static void moves(void)
 		fd = gem_export(vg.gpu[0].fd, h);
 		OK(import_and_map(&vg.gpu[1], fd, &peer));
 		if (round & 1) {
+			/* From here on, only the import keeps the BO allocated. */
 			tap_gem_close(vg.gpu[0].fd, h);
 			close(fd);
 		}
@@ -374,8 +373,8 @@ static void moves_under_queues(void)
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	ERRNO(0, kfd_export(&bo, &fd));
 	/*
-	 * Let GPU 0 use the BO before the import. Without peer access, the import moves the BO to
-	 * GTT: it then has to move a BO that GPU 0 has mapped and used.
+	 * Let GPU 0 use the BO before the import: without peer access, the import then has to move
+	 * a mapped and used BO to GTT.
 	 */
 	gpu_check(0, &bo, SEED);
 	OK(import_and_map(&vg.gpu[1], fd, &peer));
@@ -485,10 +484,7 @@ static void to_vgem(void)
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
-	/*
-	 * GPUs must be able to use the BO while vgem's import pins it in GTT. When vgem releases
-	 * the BO (tap_gem_close() below), the next map on the GPU must move the BO back to VRAM.
-	 */
+	/* GPUs must be able to use the BO while vgem's import pins the BO in GTT. */
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &stage[0]));
@@ -499,6 +495,7 @@ static void to_vgem(void)
 	OK(vg_bo_free(&stage[0]));
 	OK(vg_bo_unmap_gpu(&bo));
 	OK(vg_mem_info(&vg.gpu[0], &base));
+	/* vgem has released the BO. So the next map on the GPU must move the BO back to VRAM. */
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.vram_used >= base.vram_used + SIZE, "the BO stays in GTT");
@@ -634,8 +631,8 @@ static int place(int file, uint32_t handle, uint64_t domains)
 }
 
 /*
- * Catches: memory of another device is placed in VRAM. Such memory has no DMA addresses when
- * it moves back to GTT, so the driver would then copy to bus address 0 and map that address.
+ * Catches: memory of another device is placed in VRAM. Back in GTT, such memory has no DMA
+ * addresses, so the driver would use address 0.
  */
 static void foreign_placement(void)
 {

@@ -28,8 +28,8 @@ static void start(void)
 }
 
 /*
- * A process whose BOs are larger than its share of VRAM. The test writes a command to the
- * pipe @to. The process answers each command with one byte on the pipe @from.
+ * A process whose BOs are larger than its share of VRAM. The process answers each command on pipe
+ * @to by a byte on pipe @from.
  */
 struct owner {
 	pid_t pid;
@@ -39,11 +39,11 @@ struct owner {
 enum { CHUNKS = 6 };
 
 /*
- * Main function of an owner process. Commands from the pipe @in:
- * - 'f': fill the BOs by the engine
- * - 'e': check the BOs by the engine
- * - 'c': check the BOs by the CPU
- * - 'q': end the process
+ * Run an owner process. Commands from @in:
+ * - 'f': fill the BOs by engine
+ * - 'e': check the BOs by engine
+ * - 'c': check the BOs by CPU
+ * - 'q': end
  */
 static void owner_main(int index, uint64_t bytes, int in, int out)
 {
@@ -132,8 +132,8 @@ static void owner_end(struct owner *o)
 }
 
 /*
- * Three processes have BOs of 60 % of VRAM each, all at the same time. The processes use their BOs
- * in turn, so that each process evicts BOs of the others.
+ * Three processes, each with BOs of 60 % of VRAM, use their BOs in turn. So each process evicts BOs
+ * of the others.
  */
 static void overcommit(void)
 {
@@ -261,14 +261,14 @@ enum { WORKERS = 4, WORKER_BOS = 3 };
 
 /**
  * struct work - state that all workers share
- * @queues: number of workers that have a queue
- * @ready: number of workers that also have their BOs
- * @enough: number of workers that have done WORK_JOBS jobs
- * @jobs: number of jobs of each worker
- * @longest_ns: longest job of each worker, in ns
  */
 struct work {
+	/** @queues: number of workers that have a queue */
+	/** @ready: number of workers that also have their BOs */
 	uint32_t queues, ready;
+	/** @enough: number of workers that have done WORK_JOBS jobs */
+	/** @jobs: number of jobs of each worker */
+	/** @longest_ns: longest job of each worker, in ns */
 	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };
 
@@ -296,10 +296,8 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	OK(vg_bo_create(&vg, gpu, WORK_PIECE, VG_GTT, &stage));
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	/*
-	 * All workers create their queues before a worker allocates VRAM: turns() counts only
-	 * evictions of processes with queues. BOs of a worker without a queue could be evicted to
-	 * GTT and stay there. The other BOs would then fit into VRAM, and turns() might count no
-	 * eviction.
+	 * Wait for all queues before allocating VRAM: BOs of a worker without a queue could stay in
+	 * GTT, and turns() might count no eviction.
 	 */
 	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)
@@ -375,9 +373,8 @@ static pid_t start_emptying(void)
 }
 
 /*
- * Prefetch memory to VRAM while another process evicts VRAM. The prefetch migrates pages into a
- * pinned BO. Catches: an eviction waits for this BO, and then moves the BO although it was pinned
- * during the wait. The move frees the VRAM of the BO, but the migrated pages are still there.
+ * Prefetch memory to VRAM during evictions. Catches: an eviction waits for the prefetch's BO, then
+ * moves the BO although it was pinned during the wait.
  */
 static void svm_into_emptied(void)
 {
@@ -444,8 +441,8 @@ static void hold(int ready)
 }
 
 /*
- * Evict GTT (by a read of a debugfs file) while processes with queues restore their BOs. Catches:
- * the eviction does not end as long as processes restore BOs; a signal does not end the eviction.
+ * Evict GTT while processes with queues restore their BOs. Catches: restores keep the eviction from
+ * ending; a signal does not end the eviction.
  */
 static void emptying_ends(void)
 {

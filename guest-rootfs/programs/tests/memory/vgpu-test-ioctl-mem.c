@@ -169,9 +169,8 @@ static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 }
 
 /*
- * Change the domain of a BO between allocation and free. Catches: KFD charges one limit at the
- * allocation but credits another limit at the free. (The credited limit's usage would become
- * negative, and all later allocations would fail with ENOMEM.)
+ * Change the domain of a BO between allocation and free. Catches: at the free, KFD credits another
+ * limit than it charged at the allocation.
  */
 static void placed_elsewhere(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program checks page tables that the CPU or SDMA writes. Catches: page tables are freed only
- * when the process ends; SDMA has not written an entry when an engine needs the entry; writing an
- * entry takes more bytes than necessary.
+ * Tests of page tables. Catches: a page table is freed only when its process ends; an engine uses
+ * an entry that SDMA has not written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,9 +62,8 @@ static uint32_t *scattered(size_t pages)
 }
 
 /*
- * Map scattered pages for the GPU. The page table entries are written by @writer (BY_SDMA or
- * BY_CPU); check the number of bytes that were written for the entries. Then check the contents
- * that the GPU reads from the pages.
+ * Map scattered pages for the GPU, and check what the GPU reads from these pages. @writer (BY_SDMA
+ * or BY_CPU) writes the page table entries.
  */
 static void map_scattered(int writer)
 {
@@ -100,6 +98,7 @@ static void map_scattered(int writer)
 		 (unsigned long long)(ns / pages));
 	CHECK(entries >= pages && entries <= pages + pages / 100 + 64,
 	      "%llu entries for %zu pages", (unsigned long long)entries, pages);
+	/* Catches: the writes take over 5 % more than the 8 bytes of each entry. */
 	CHECK(bytes * 100 <= entries * 8 * 105, "%llu bytes for %llu entries",
 	      (unsigned long long)bytes, (unsigned long long)entries);
 	/*
@@ -148,8 +147,8 @@ static void tables_of_bos_go(void)
 		OK(vg_bo_map_gpu(&bo));
 		OK(vg_mem_info(&vg.gpu[0], &now));
 		/*
-		 * The first page table BO has 16 pages, each further one has 64 pages. The 32
-		 * tables do not fit into the first BO, so the driver allocates another one.
+		 * The 32 page tables need more than the first page table BO (16 pages), so the
+		 * driver allocates another BO of 64 pages.
 		 */
 		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
 		      "%llu bytes for the tables of 64 MiB",

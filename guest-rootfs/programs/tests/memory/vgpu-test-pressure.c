@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several processes at once use more VRAM than the GPU has. Catches: a byte is lost or stale after
- * a move; a queue runs while its memory is evicted; a process is never restored, deadlocks, or sees
- * memory of another process; usage counters drift.
+ * Several processes need more VRAM than the GPU has. Catches: moved bytes are wrong; a queue runs
+ * without its memory; a process is never restored.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -372,6 +371,7 @@ static void pressure(int processes, uint64_t share, bool swap)
 		 " evictions of processes with queues, %" PRIu64 " swapouts",
 		 moved, evicted, swapped);
 	CHECK(moved && evicted && (swapped || !swap), "there was no pressure");
+	/* Catches: the counters of used memory do not return to their old values. */
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Make the kernel swap out idle BOs. Catches: the OOM killer kills a process while idle BOs hold
- * memory; bytes are lost; memory in use is reclaimed; reclaim waits for a driver lock.
- *
- * The tests overwrite the guest's disk with swap (tests.list).
+ * The kernel swaps out idle BOs. Catches: bytes are lost; a BO in use is swapped out. The tests
+ * overwrite the guest's disk with swap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -125,8 +123,8 @@ static void bos_create(int n)
 }
 
 /*
- * Let SDMA copy BO @i to @stage. Then let the CPU check the contents of @stage. Return the
- * error of the submission: -ENOMEM if the pages of BO @i could not be allocated.
+ * Copy BO @i to @stage by SDMA, and check the copy. Return the submission's error: -ENOMEM if BO
+ * @i gets no pages.
  */
 static int try_by_sdma(int i, struct vr_bo *stage)
 {
@@ -388,12 +386,8 @@ static void too_large(void)
 }
 
 /*
- * A process locks more and more memory. It stops when both of these conditions are true:
- *
- * - The driver has swapped out a quarter of the BOs' pages.
- * - The used space of the swap device has grown by an eighth of the BOs' bytes.
- *
- * Catches: the OOM killer kills this process, although the driver could swap out idle BOs.
+ * The hog (struct hog) locks more and more memory. Catches: the OOM killer kills the hog, although
+ * the driver could swap out idle BOs.
  */
 static void memory_runs_out(void)
 {
@@ -418,9 +412,8 @@ static void memory_runs_out(void)
 	swap = swap_free();
 	hog_start(&hog);
 	/*
-	 * The driver swaps a BO out into shmem pages, and the kernel later writes these pages to
-	 * the swap device. Reclaim may first take the page cache and tmpfs, so the necessary amount
-	 * of locked memory is not known.
+	 * The driver swaps a BO out into shmem pages. The kernel later writes these pages to the
+	 * swap device, so wait for both steps.
 	 */
 	for (bytes = 0; shrunk() - before < (uint64_t)n * BO_PAGES / 4 ||
 	     swap - swap_free() < (uint64_t)n * BO_BYTES / 8;
@@ -428,6 +421,10 @@ static void memory_runs_out(void)
 		CHECK(bytes < most, "%" PRIu64 " pages came from BOs, %" PRIu64
 		      " bytes are on the swap device", shrunk() - before,
 		      swap - swap_free());
+		/*
+		 * Reclaim may free page cache and tmpfs first, so the necessary amount of memory
+		 * is unknown.
+		 */
 		hog_eat(&hog, bytes);
 	}
 	tap_diag("%d MiB of BOs, %" PRIu64 " MiB free, %" PRIu64
@@ -581,9 +578,8 @@ static void all_at_once(void)
 	OK(vg_mem_info(gpu, &base));
 	before = shrunk();
 	/*
-	 * The long form locks (mlock()) 85 % of the available memory, which is enough to cause
-	 * reclaim. The short form locks 25 %, and reclaim is caused by the child that
-	 * asker_start() starts.
+	 * Locking 85 % of the available memory (long form) causes reclaim. With 25 % (short form),
+	 * only the child @asker causes reclaim.
 	 */
 	most = available() * (long_form() ? 17 : 5) / 20;
 	hog_start(&hog);

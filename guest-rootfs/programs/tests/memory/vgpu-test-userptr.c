@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests userptr BOs, whose pages are memory of the process. Catches: an
- * engine accesses pages that the process has unmapped, or writes read-only pages; a queue
- * is not restored; addresses are not checked; pages or notifiers outlive their BO.
+ * Tests of userptr BOs. Catches: an engine accesses unmapped pages, or writes read-only pages; a
+ * queue is not restored; pages or notifiers outlive their BO.
  */
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -178,8 +177,7 @@ static pid_t child;
 
 /*
  * Catches: an engine's write after fork() reaches the child's memory. Until child_end(), the CPU
- * must not write to the parent's memory. Otherwise, copy-on-write would give the parent new pages.
- * The engine would then write to the new pages, and the test would not find the bug.
+ * must not write to @p: copy-on-write would hide the bug.
  */
 static void op_fork_later(char *p)
 {
@@ -226,8 +224,8 @@ static void op_mremap(char *p)
 }
 
 /*
- * Remove the write permission and restore it. The queue waits until the memory is writable again.
- * Do not use PROT_NONE: the queue would then not wait, but fault on the memory (see no_access()).
+ * Remove the write permission and restore it: the queue waits meanwhile. With PROT_NONE, the queue
+ * would fault instead of waiting (see no_access()).
  */
 static void op_mprotect(char *p)
 {
@@ -326,9 +324,8 @@ static void waits_for_write(void)
 }
 
 /*
- * PROT_NONE memory is not mapped for the GPU until it is accessible again. Meanwhile the queue
- * must continue with other memory. When the memory is accessible again, the queue must read
- * the right bytes from it.
+ * While @p is PROT_NONE, the GPU has no mapping of @p, and the queue must still work with @p2.
+ * Afterwards, the queue must read @p correctly.
  */
 static void no_access(void)
 {
@@ -731,9 +728,8 @@ static void written_since_free(void)
 	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 	CHECK(!madvise(unused, SIZE, MADV_PAGEOUT), "madvise");
 	/*
-	 * MADV_PAGEOUT reclaims the pages: it drops those that were not written after MADV_FREE,
-	 * and these then read as 0. This must happen to the pages of "unused", but not to those of
-	 * "p", which the GPU has written.
+	 * MADV_PAGEOUT drops pages that were not written after MADV_FREE: @unused must read as 0.
+	 * The GPU has written @p, so @p must stay.
 	 */
 	OK(vg_fill_check(unused, SIZE, 0));
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));

@@ -306,8 +306,8 @@ enum { N_BOS = 4 };
 static uint32_t *both_are_there;
 
 /*
- * In each round, copy each BO to the next BO, and the last BO to the first. Then check all BOs. If
- * @gem, map the BOs by GEM_VA, otherwise by KFD.
+ * In each round, copy each BO to the next BO (cyclically), and check all BOs. @gem: map the BOs by
+ * GEM_VA, not by KFD.
  */
 static void work(bool gem)
 {
@@ -668,8 +668,8 @@ static void refused(void)
 }
 
 /*
- * A process and its child share an open file of the render node. The child outlives the process.
- * After the KFD process of its parent has ended, the child's GEM_VA calls must fail with ESRCH.
+ * A child shares a render-node file with its parent. After the parent's KFD process has ended, the
+ * child's GEM_VA calls must fail with ESRCH.
  */
 static void after_the_end(void)
 {

@@ -169,9 +169,8 @@ static void map_over(char *at)
 }
 
 /*
- * Two BOs of GPU 0 have addresses in one SVM granule (2 MiB). GPU 1 faults on ordinary memory above
- * the BOs in this granule. Catches: the SVM range that the driver creates for the fault overlaps
- * the upper BO.
+ * GPU 1 faults on memory above two BOs in the same SVM granule (2 MiB). Catches: the driver's new
+ * SVM range overlaps the upper BO.
  */
 static void bos_in_granule(void)
 {

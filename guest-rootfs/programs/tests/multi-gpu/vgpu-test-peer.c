@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Let GPUs access each other's VRAM. tests.list runs this test with peer access over XGMI, with
- * peer access over PCIe, and without peer access, where mapping the peer's VRAM must fail. Catches:
- * an address of the peer's VRAM is wrong; a translation is stale after a move, a free or an unplug;
- * contents are lost.
+ * GPUs access each other's VRAM. tests.list has guests with XGMI, with PCIe, and without peer
+ * access. Catches: an address is wrong; a translation is stale.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -403,8 +401,8 @@ static uint64_t moves_since(uint64_t before)
 }
 
 /*
- * Let GPU 1 write and read @bo, a BO in VRAM of GPU 0, at least @rounds times. With @owner_too, GPU
- * 0 also reads @bo. Return the number of moves of BOs out of VRAM during this time.
+ * GPU 1 writes and reads @bo (in VRAM of GPU 0) at least @rounds times. Return the number of moves
+ * of BOs out of VRAM.
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
@@ -419,6 +417,7 @@ static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 	     (moves && !moves_since(before) && vg_now() < end); i++) {
 		gpu_write(1, bo, SEED + i);
 		gpu_check(1, bo, SEED + i);
+		/* GPU 0 is the owner of @bo. */
 		if (owner_too)
 			gpu_check(0, bo, SEED + i);
 		OK(vg_pattern_check(bo->cpu, bo->size, SEED + i, 0));
@@ -453,8 +452,8 @@ static void evicted(void)
 }
 
 /*
- * Fill five eighths of the VRAM of GPU 0, then check the contents: no other process must write to
- * this memory. (The BO of pushed_out() has half of the VRAM, so VRAM has no room for both BOs.)
+ * Fill five eighths of the VRAM of GPU 0, so that the BO of pushed_out() (half of VRAM) does not
+ * fit at the same time.
  */
 static void hog(void)
 {
@@ -476,6 +475,7 @@ static void hog(void)
 			info.vram_total / 8 * 5 & ~(VG_MIB - 1), VG_VRAM, &bo));
 	for (at = 0; at < bo.size; at += VG_MIB)
 		OK(vg_copy(&hq, (char *)bo.cpu + at, src.cpu, VG_MIB));
+	/* Catches: another process writes to this memory. */
 	for (at = 0; at < bo.size; at += VG_MIB)
 		OK(vg_pattern_check((char *)bo.cpu + at, VG_MIB, SEED + 77, 0));
 	OK(vg_bo_free(&bo));
@@ -537,8 +537,8 @@ static void peer_at_work(void *arg)
 }
 
 /*
- * A process has a BO in VRAM of GPU 0. Kill the process while GPU 1 writes to the BO. When
- * this VRAM is allocated again, it must contain no old data, and no late write may reach it.
+ * Kill a process while GPU 1 writes to the process's BO in VRAM of GPU 0. Catches: a new BO has old
+ * data or late writes.
  */
 static void killed(void)
 {
@@ -604,9 +604,8 @@ static void reset(void)
 }
 
 /*
- * Body of a process that runs after one of the two GPUs was unbound or removed, and then added
- * again. The process must be able to allocate VRAM of both GPUs, and this VRAM must contain
- * zeros.
+ * Body of a process that uses both GPUs after one of them was unbound or removed, and added again.
+ * New BOs must contain zeros.
  */
 static void use(void *arg)
 {
@@ -745,8 +744,8 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * While the link is down, an access over the link must raise a fault and stop the queue, and
- * mapping on the peer must fail. The owner's memory must stay intact.
+ * While the XGMI link is down, an access to the peer must fault and stop the queue. A new peer
+ * mapping must fail.
  */
 static void link_down(void)
 {
@@ -768,6 +767,7 @@ static void link_down(void)
 	vg_queue_submit(&q[1]);
 	await_fault(event, vg.gpu[1].gpu_id);
 	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
+	/* The failed access must not change the owner's memory. */
 	gpu_check(0, &bo, SEED);
 	ERRNO(EINVAL, vg_bo_map_peer(&more, &vg.gpu[1]));
 	/*

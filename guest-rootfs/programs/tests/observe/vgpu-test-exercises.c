@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets the shell run the debugging commands of docs/founding-documents.md. Catches: a
- * command fails, or its output lacks what the document describes. A line of tests.list that has
- * this program must name it first: the programs of a line run in this order in one guest, and other
- * programs could fill the kernel log (see supported()).
+ * Run the debugging commands of docs/founding-documents.md in the shell. Catches: a command fails,
+ * or its output lacks what the document describes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +16,8 @@ static struct vg vg;
 static char text[TEXT];
 
 /*
- * Run a command in the shell, and store its output in text[]. Return the wait status of the
- * shell, as pclose() does. For a pipeline this is the status of its last command.
+ * Run @command in the shell, and store its output in text[]. Return the shell's wait status (in a
+ * pipeline, that of the last command).
  */
 static int shell(const char *command)
 {
@@ -53,8 +51,8 @@ static char *range(void)
 }
 
 /*
- * Run "cat /sys/kernel/debug/dri/0/kfd/proc/<pid>/svm", then the same command with the minor number
- * of each GPU instead of 0. Each output must contain the process and its SVM range.
+ * Read dri/<minor>/kfd/proc/<pid>/svm in debugfs for minor 0 and for the minor of each GPU. Each
+ * output must contain the process and its SVM range.
  */
 static void ranges(void)
 {
@@ -85,12 +83,13 @@ static unsigned int lines(void)
 	return n;
 }
 
-/*
- * The command must print one line of the kernel log for each probe of a GPU at boot. This program
- * must run before other test programs: their messages could push these lines out of the log buffer.
- */
+/* The command must print one line of the kernel log for each probe of a GPU at boot. */
 static void supported(void)
 {
+	/*
+	 * This program must be the first of its line in tests.list: messages of earlier programs
+	 * could push the probe lines out of the log buffer.
+	 */
 	static const char command[] = "dmesg | grep \"SVM.*supported\"";
 	char name[VG_PCI_NAME], want[VG_PCI_NAME + 32];
 	unsigned int n;
@@ -152,15 +151,15 @@ static void range_alone(void *arg)
 }
 
 /*
- * Switch on the debug prints of SVM range lists by dynamic debug, and create a range in a
- * child. Each of steps[] must be printed once, in this order. The last steps belong to
- * the teardown, which runs after the child has ended.
+ * With the debug prints of SVM range lists on, create a range in a child. Each of steps[] must be
+ * printed once, in this order.
  */
 static void debug_prints(void)
 {
 	static const char * const steps[] = {
 		"range list created: pasid ",
 		"faults are acknowledged, not repaired\n",
+		/* The teardown runs after the child has ended. */
 		"range list teardown begins\n",
 		"no work item of the range list runs\n",
 		"ranges removed: 1\n",

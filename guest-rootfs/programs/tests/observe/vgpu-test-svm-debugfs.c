@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program reads kfd/proc/<pid>/svm in debugfs: a process's SVM ranges and their pages.
- * Catches: a page count is wrong; a range is listed twice or skipped if the file is read in
- * several read() calls; a reader blocks the process, or reads freed memory.
+ * Tests of kfd/proc/<pid>/svm in debugfs: a process's SVM ranges and pages. Catches: a page count
+ * is wrong; a range is listed twice or skipped.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -23,16 +22,16 @@
 
 /**
  * struct line - the parsed line of a range
- * @first: first address
- * @last: first address after the range
- * @pages: number of pages
- * @system: pages in system memory
- * @vram: pages in VRAM of all GPUs
- * @other: pages that are neither in system memory nor in VRAM
  */
 struct line {
+	/** @first: first address */
+	/** @last: first address after the range */
 	uint64_t first, last;
+	/** @pages: number of pages */
 	uint64_t pages;
+	/** @system: pages in system memory */
+	/** @vram: pages in VRAM of all GPUs */
+	/** @other: pages that are neither in system memory nor in VRAM */
 	uint64_t system, vram, other;
 };
 
@@ -323,8 +322,8 @@ static void churn(void *arg)
 }
 
 /*
- * Run @fn in a child, with a pointer to the write end of a pipe as its argument. Wait for
- * the byte that @fn writes to the pipe after it has created its ranges.
+ * Run @fn in a child, with the write end of a pipe as argument. Wait for the byte that @fn writes
+ * after creating its ranges.
  */
 static pid_t start(void (*fn)(void *))
 {
@@ -380,9 +379,8 @@ static void wait_to_die(void *arg)
 }
 
 /*
- * Kill the process after the first 64 bytes of its debugfs file were read. Catches: the
- * teardown of the process waits until the file is closed; a later read() still returns
- * ranges.
+ * Kill a process after part of its debugfs file was read. Catches: the teardown waits until the
+ * file is closed; a later read() returns ranges.
  */
 static void ends_while_read(void)
 {

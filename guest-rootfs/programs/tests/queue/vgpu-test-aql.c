@@ -154,16 +154,16 @@ static void chain(void)
 	}
 	CHECK(*value_of(32 + (n - 1) % 32) == 0, "the last signal is %ld",
 	      *value_of(32 + (n - 1) % 32));
-	/*
-	 * Check that each queue still works after these packets: add one more packet, and wait
-	 * for its signal. The CP advances the read pointer after the signal, so wait for the read
-	 * pointer, too.
-	 */
+	/* Check that each queue still works: add one more packet, and wait for its signal. */
 	for (i = 0; i < 2; i++) {
 		*value_of(i) = 1;
 		barrier(&q[i], AQL_BARRIER_AND, -1, i);
 		vg_cq_submit(&q[i]);
 		OK(wait_value(i, 0, VG_TIMEOUT_MS));
+		/*
+		 * The CP advances the read pointer after the signal, so wait for the read pointer,
+		 * too.
+		 */
 		OK(vg_wait_word((char *)q[i].ptrs.cpu + VG_QUEUE_RPTR,
 				(uint32_t)q[i].wptr, VG_TIMEOUT_MS));
 		OK(vg_cq_destroy(&q[i]));
@@ -218,9 +218,8 @@ static void indirect(void)
 }
 
 /*
- * There are more queues than hardware queues, and every second queue begins with a wait. A
- * queue can lose its hardware queue while it executes a packet. Catches: the packet is then
- * executed a second time.
+ * Queues outnumber hardware queues, so a queue can lose its hardware queue during a packet.
+ * Catches: this packet is executed twice.
  */
 static void turns(void)
 {
@@ -254,8 +253,8 @@ static void turns(void)
 }
 
 /*
- * The completion signal of a packet has the mailbox address and the ID of an event. Catches:
- * the completion of the packet does not set this event, or raises no interrupt.
+ * A packet's completion signal names an event (mailbox address and ID). Catches: the completion
+ * does not set the event, or raises no interrupt.
  */
 static void mailbox(void)
 {
@@ -299,9 +298,8 @@ static void mailbox(void)
 }
 
 /*
- * The driver must map a BO for AQL rings at two adjacent addresses, and allocate half
- * of the requested size. Catches: the two mappings show different bytes; the driver
- * allocates memory for both mappings.
+ * The driver maps a BO for AQL rings twice, at adjacent addresses. Catches: the mappings show
+ * different bytes; memory is allocated for both mappings.
  */
 static void twice(void)
 {

@@ -213,9 +213,8 @@ static void many_queues(void)
 }
 
 /*
- * All queues but the last wait for a word. The test writes this word only after the last queue
- * has finished. Catches: the waiting queues keep all hardware queues, so that the last queue
- * never runs.
+ * All queues but the last wait for a word. Catches: the waiting queues keep all hardware queues,
+ * so that the last queue never runs.
  */
 static void turns(void)
 {
@@ -248,9 +247,8 @@ static void turns(void)
 }
 
 /*
- * Body of a process with two queues. q[1] waits for a word that q[0] writes, and then
- * writes the same word to another address. Catches: a write is lost, repeated, or made in
- * the memory of another process.
+ * Body of a process: q[1] waits for a word that q[0] writes. Catches: a write is lost, repeated,
+ * or made in another process's memory.
  */
 static void steady(void *arg)
 {

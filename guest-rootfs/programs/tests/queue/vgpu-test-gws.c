@@ -59,9 +59,8 @@ static int gws(const struct vg_cq *q, uint32_t num)
 }
 
 /*
- * Check the run list. Exactly @processes processes must get GWS. Each of them gets all NUM_GWS
- * resources, because two such processes never run in the same time slice. Exactly @queues queues
- * must use GWS.
+ * Check the run list: exactly @processes processes must get GWS, and exactly @queues queues must
+ * use GWS.
  */
 static void expect_list(unsigned int processes, unsigned int queues)
 {
@@ -82,6 +81,10 @@ static void expect_list(unsigned int processes, unsigned int queues)
 		 * packet.
 		 */
 		if (i > 13 && dw[(i - 14) % 64] == 0xc013a102) {
+			/*
+			 * A process with GWS gets all NUM_GWS resources, because two such
+			 * processes never run in the same time slice.
+			 */
 			CHECK(!(v & 0x7f) || (v & 0x7f) == NUM_GWS,
 			      "a process has %u", v & 0x7f);
 			processes -= !!(v & 0x7f);
@@ -274,10 +277,8 @@ static void partner(struct shared *s, unsigned int me)
 	__atomic_fetch_add(&s->ready, 1, __ATOMIC_SEQ_CST);
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 	/*
-	 * Do not end before the other process has finished its turns. The end of a process
-	 * makes the driver replace the run list, and this ends the current time slice early.
-	 * The other process would then get its turn too soon, and play_ms() would measure
-	 * too short a time.
+	 * Wait until all turns are done: a process that ends earlier changes the run list, and
+	 * this cuts the current time slice short.
 	 */
 	OK(vg_wait_word(&s->turn, 2 * ROUNDS, VG_TIMEOUT_MS));
 	OK(vg_wait_word(&s->go, 1, VG_TIMEOUT_MS));
@@ -307,9 +308,8 @@ static uint64_t play_ms(bool gws_too)
 }
 
 /*
- * Two processes take turns to increment shared.turn. With GWS, only one of the processes runs in a
- * time slice, so each increment must wait for the next time slice. Without GWS, both processes run,
- * and no increment waits for a time slice.
+ * Two processes take turns to increment shared.turn. With GWS, only one process runs in a time
+ * slice, so each increment takes one time slice.
  */
 static void alone(void)
 {

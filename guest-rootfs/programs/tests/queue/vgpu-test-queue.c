@@ -551,16 +551,18 @@ static void busy(void *arg)
 }
 
 /*
- * In each round, start a process that submits copies, and kill the process after another delay.
- * Catches: memory, a hardware queue or a VMID of the killed process is not released. (If no VMID is
- * released, a later process cannot create its queue, because there are fewer VMIDs than rounds. The
- * short form has too few rounds for this.)
+ * Kill a process while it submits copies, after another delay in each round. Catches: memory, a
+ * hardware queue or a VMID is not released.
  */
 static void killed(void)
 {
 	int i;
 
 	start(1);
+	/*
+	 * The rounds outnumber the VMIDs (not in the short form), so a later queue fails if VMIDs
+	 * are lost.
+	 */
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
 		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));

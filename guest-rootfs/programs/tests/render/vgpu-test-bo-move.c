@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Move a BO that jobs use. Some of these jobs do not have the BO in their BO list. Catches: a
- * submission that moves the BO waits for the move; a move does not wait for earlier jobs that use
- * the BO; a later job does not wait for the move, or reads the BO's old memory.
+ * Move a BO that jobs use. Catches: a submission waits for the move; the move does not wait for
+ * jobs; a job reads old memory.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -114,8 +113,8 @@ static void hold_release(struct hold *h)
 }
 
 /*
- * Submit IB @i of @u to @ring. The job lists its IB, the destination BO of @u and, unless @bo
- * is 0, the BO with this handle. Unless @after is NULL, the job waits for the fence of @after.
+ * Submit IB @i of @u to @ring. The job also lists the BO with handle @bo (unless 0), and waits for
+ * @after (unless NULL).
  */
 static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 		       uint32_t bo, const struct hold *after)
@@ -164,8 +163,8 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 }
 
 /*
- * User u submits a delayed job that writes to the BO. Then user v submits a job that lists the BO,
- * so the driver moves the BO from domain @from to @to. The move must wait for user u's job.
+ * User v's job lists the BO, so the driver moves the BO from domain @from to @to. The move must
+ * wait for user u's delayed job.
  */
 static void moves_behind(uint64_t from, uint64_t to)
 {
@@ -261,8 +260,8 @@ static void unnamed(void)
 }
 
 /*
- * After the move, a job that does not list the BO reads the BO. This must give the BO's contents,
- * or zeros if the BO's page table entries were cleared. Catches: the job reads the BO's old memory.
+ * After a BO was moved, a job that does not list the BO reads the BO. Catches: the job reads the
+ * BO's old memory.
  */
 static void unnamed_after(void)
 {
@@ -294,6 +293,7 @@ static void unnamed_after(void)
 	ERRNO(0, vr_wait(u.fd, u.ctx, 1, c, ~0ull));
 	got = u.out.cpu;
 	for (i = 0; i < SIZE / 4; i++)
+		/* Zero is correct, too, if the BO's page table entries were cleared. */
 		CHECK(got[i] == 0x11111111 || !got[i], "dword %zu is %#x", i,
 		      got[i]);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program submits jobs to the render node. Catches: a job runs too early, in the wrong address
- * space, or never; a wait uses the wrong fence; an IB accesses registers or unmapped memory; a bad
- * job affects other jobs; an errno is wrong.
+ * Submit jobs to the render node. Catches: a job runs early or never; a wait uses the wrong fence;
+ * a bad job affects other jobs.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -201,9 +200,8 @@ static void waits(void)
 	CHECK(vg_now() - begin >= SECOND / 20, "a wait was too short");
 
 	/*
-	 * Wait for one or for all of two fences. f[0] names the fence of the delayed job. f[1]
-	 * names the same sequence number in ring 1. No job was submitted to ring 1, so the driver
-	 * must treat f[1] as signalled.
+	 * f[0] is the delayed job's fence. f[1] is a fence of ring 1: no job was submitted there,
+	 * so f[1] must count as signalled.
 	 */
 	f[1] = f[0];
 	f[1].ring = 1;
@@ -245,9 +243,8 @@ static void waits(void)
 }
 
 /*
- * A job depends on a job of another context, first by SCHEDULED_DEPENDENCIES, then by
- * DEPENDENCIES. Catches: with DEPENDENCIES, the job runs before the other job completes. (With
- * SCHEDULED_DEPENDENCIES, it may do so.)
+ * A job depends on a job of another context. Catches: with DEPENDENCIES, the dependent job runs
+ * before the other job completes. (SCHEDULED_DEPENDENCIES allows this.)
  */
 static void dependencies(void)
 {
@@ -414,18 +411,18 @@ static void timelines(void)
 }
 
 /**
- * struct early - a CS that waits for another CS; a thread makes it in submit_early()
- * @u: file and IB of the CS
- * @point: timeline point that the CS waits for
- * @tid: ID of the thread; 0: the thread does not run yet
- * @seq: sequence number of the job of the CS
- * @r: result of the CS
+ * struct early - a CS that waits for another CS; submit_early() makes the waiting CS
  */
 struct early {
+	/** @u: file and IB of the CS */
 	struct user *u;
+	/** @point: timeline point that the CS waits for */
 	struct drm_amdgpu_cs_chunk_syncobj point;
+	/** @tid: ID of the thread in submit_early(); 0: the thread does not run yet */
 	_Atomic pid_t tid;
+	/** @seq: sequence number of the job of the CS */
 	uint64_t seq;
+	/** @r: result of the CS */
 	int r;
 };
 
@@ -706,8 +703,8 @@ static int query2(struct user *u, uint32_t *flags)
 }
 
 /*
- * Wait until job @seq of @u has failed, and check that the context of @u is reported as guilty.
- * Catches: the context of @innocent is reported as guilty or stops working.
+ * Wait until job @seq fails. The context of @u must then be guilty. Catches: the context of
+ * @innocent is guilty or stops working.
  */
 static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 			  const char *what)
@@ -865,9 +862,8 @@ static void set_lockup(const char *ms)
 }
 
 /*
- * Call WAIT_FENCES with wait_all = 0 and only one fence, that of job @seq. The job fails during
- * the call, and the call must return the job's error. Catches: the call returns this error
- * without storing the index of the fence.
+ * WAIT_FENCES (wait_all = 0) waits only for job @seq, which fails. Catches: the call returns the
+ * job's error without storing the fence's index.
  */
 static void expect_failed_first(struct user *u, uint64_t seq)
 {
@@ -979,11 +975,7 @@ static int bo_list(int fd, uint32_t op, uint32_t *handle, const void *entries,
 	return r;
 }
 
-/*
- * BO_LIST: create a list, and update the list by its handle. The argument bo_info_size is first
- * the size of the structure, then a larger size, then a smaller size. Use the list in a job.
- * Then pass bad arguments.
- */
+/* BO_LIST: create, update and use a BO list. Then pass bad arguments. */
 static void bo_lists(void)
 {
 	struct drm_amdgpu_bo_list_entry e[2] = { 0 };
@@ -1003,10 +995,12 @@ static void bo_lists(void)
 	memset(l, 0xff, sizeof(l));
 	l[0].e = e[0];
 	l[1].e = e[1];
+	/* bo_info_size may be larger than the structure. */
 	ERRNO(0, bo_list(u.fd, AMDGPU_BO_LIST_OP_UPDATE, &list, l, 2,
 			 sizeof(l[0])));
 	s[0] = e[0].bo_handle;
 	s[1] = e[1].bo_handle;
+	/* bo_info_size may be smaller than the structure. */
 	ERRNO(0, bo_list(u.fd, AMDGPU_BO_LIST_OP_UPDATE, &list, s, 2, 4));
 	cs.ctx = u.ctx;
 	cs.ib = &u.ib;

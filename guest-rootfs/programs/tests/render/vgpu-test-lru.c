@@ -80,8 +80,8 @@ static void check_where(int from, int n, bool vram, const char *what)
 }
 
 /*
- * Fill free VRAM with new BOs, and then create @n more, so that @n other BOs must be
- * evicted. @next is the number of the first new BO. Return the number for the next BO.
+ * Create BOs that fill free VRAM, and @n more, which evict @n other BOs. Number the BOs from
+ * @next. Return the next free number.
  */
 static int push_out(int next, int n)
 {

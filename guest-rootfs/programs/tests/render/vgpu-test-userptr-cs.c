@@ -171,11 +171,8 @@ static void waits_for_job(void)
 }
 
 /*
- * A job writes to a userptr BO that is not in the job's BO list. Before the write, MADV_DONTNEED
- * frees the BO's pages, and other memory may get them. Catches:
- *
- * - MADV_DONTNEED waits for the job.
- * - The job's write changes the freed pages. (The write must fault.)
+ * A job writes to a userptr BO that the job does not list. Catches: MADV_DONTNEED waits for the
+ * job; the write changes freed pages.
  */
 static void not_named(void)
 {
@@ -202,6 +199,10 @@ static void not_named(void)
 		ERRNO(0, vr_submit(fd, ctx, 0, &ib, handles, 2, &seq));
 		ib.ndw = 0;
 		CHECK(!madvise(p, SIZE, MADV_DONTNEED), "madvise");
+		/*
+		 * The new memory may get the freed pages. The job's write must fault, and not
+		 * change these pages.
+		 */
 		other = anon();
 		vg_pattern_fill(other, SIZE, SEED, i);
 		*(volatile uint32_t *)flag.cpu = 1;
@@ -270,9 +271,8 @@ static void errors(void)
 }
 
 /*
- * For each job, churn() drops some pages of the memory, and then waits for the next job. (CS looks
- * up the pages again if some were dropped meanwhile. The look-up takes long with KASAN, so CS might
- * never succeed if churn() did not wait.)
+ * For each job, churn() drops some pages and then waits. Without the wait, CS on a KASAN kernel
+ * might look the pages up again forever.
  */
 static sem_t job_begins;
 static volatile bool churning;

@@ -466,8 +466,8 @@ static void evicted(void)
 }
 
 /*
- * Body of a process that fills, copies and reads BOs by SDMA and CPU in random order.
- * Several processes run this function, and VRAM is too small for the BOs of all.
+ * Body of one of several processes that use BOs by SDMA and CPU in random order. VRAM is too small
+ * for all these BOs.
  */
 static void pressed(void *arg)
 {
@@ -593,9 +593,8 @@ static void bad(void)
 	ERRNO(ENOENT, vr_gem_va(fd, ib.bo.handle, UNMAP, 0, VA, 0, 0));
 	ERRNO(EFAULT, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, (void *)8));
 	/*
-	 * The size in this ioctl number is 16 bytes, so that the kernel gets only the first
-	 * members of @args. The kernel must use zero for the others, which include the size of
-	 * the mapping. A mapping of size zero must fail.
+	 * This ioctl number passes 16 bytes of @args, without the mapping's size. The kernel must
+	 * use zero for this size, and refuse the mapping.
 	 */
 	args.handle = h;
 	args.operation = MAP;

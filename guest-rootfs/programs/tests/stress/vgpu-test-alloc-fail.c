@@ -95,9 +95,8 @@ static bool failed_one(void)
 static void (*prepare)(void);
 
 /*
- * Call @call until an attempt has no failed allocation: in attempt n, the n-th allocation fails.
- * @call may return -ENOMEM or @other_error only if an allocation has failed. Call @undo after each
- * success.
+ * Repeat @call until no allocation fails: attempt n makes the n-th allocation fail. @undo undoes a
+ * successful @call.
  */
 static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 		       int other_error)
@@ -113,6 +112,10 @@ static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 		r = call();
 		failed = failed_one();
 		fail_nth(0);
+		/*
+		 * Without a failed allocation, @call must succeed. With one, @call may return
+		 * -ENOMEM or @other_error, too.
+		 */
 		CHECK(!r || failed, "%s: %d (%s) without a failure", name, r,
 		      strerror(-r));
 		CHECK(!r || r == -ENOMEM || r == other_error,
@@ -268,8 +271,8 @@ static void queue(void)
 }
 
 /*
- * The functions below fill VRAM with BOs. An allocation in VRAM must then evict BOs. If an
- * evicted BO is mapped, it returns to VRAM, and this must evict other BOs, too.
+ * The functions below fill VRAM with BOs, so that an allocation must evict BOs. A map of an
+ * evicted BO must evict other BOs.
  */
 
 static struct vg_bo *filler;

@@ -331,8 +331,8 @@ static void random_cs(uint32_t ctx, struct vr_ib *ib)
 }
 
 /*
- * IBs of the two threads. process() creates both before the threads make random calls: such a
- * call may close a random handle, even the handle of an IB that is being created.
+ * IBs of the two threads. process() creates both IBs first: a random call could close the handle
+ * of an IB that is being created.
  */
 static struct vr_ib ibs[2];
 

@@ -148,9 +148,8 @@ static void start_helper(struct helper *h, void *(*fn)(void *))
 }
 
 /*
- * One thread waits in mprotect() with mmap_lock held. A second thread opens /dev/kfd for the first
- * time and waits for mmap_lock. Catches: the second thread holds kfd_processes_mutex, so that no
- * other process can open /dev/kfd or end.
+ * Catches: the first open() of /dev/kfd waits for mmap_lock with kfd_processes_mutex held, so that
+ * no other process can open /dev/kfd or end.
  */
 static void open_behind_mmap_lock(void)
 {
@@ -226,8 +225,8 @@ static void open_user_pointer(char *p)
 }
 
 /*
- * Body of a child that holds its mmap_lock until the parent releases the engines. A thread of the
- * child calls mprotect(), and waits with mmap_lock held for a job of the render node.
+ * Body of a child: its thread in mprotect() holds the child's mmap_lock, and waits for a job until
+ * the parent releases the engines.
  */
 static void keep_mmap_lock(void)
 {
@@ -258,9 +257,8 @@ static void keep_mmap_lock(void)
 }
 
 /*
- * Catches: restore_work waits for the mmap_lock of the process that it restores. The driver
- * restores only three processes at a time, so three restores that wait would keep the queues
- * of all other processes evicted.
+ * Catches: restore_work waits for the mmap_lock of the process that it restores. Then KEEPERS
+ * processes block the restore of all other processes.
  */
 static void restore_behind_mmap_locks(void)
 {
@@ -375,9 +373,8 @@ static void use(void *arg)
 }
 
 /*
- * Unbind a GPU, and open /dev/kfd again before the old KFD process has ended. Catches: the new KFD
- * process reuses the MMU notifier of the old one. (Then the old KFD process is never freed, and the
- * unbind waits without end.)
+ * Unbind a GPU, and open /dev/kfd before the old KFD process has ended. Catches: the new KFD
+ * process reuses the old MMU notifier.
  */
 static void open_while_taken_away(void)
 {
@@ -394,9 +391,8 @@ static void open_while_taken_away(void)
 	OK(vg_wait_word(&shared->reading, 1, VG_TIMEOUT_MS));
 	remover = start_child(take_away);
 	/*
-	 * The unbind calls kfd_process_detach(), which unhashes the KFD process, so that ioctls
-	 * fail. Then kfd_process_detach() waits until the child has read the debugfs file. During
-	 * this wait, the MMU notifier of the KFD process stays registered.
+	 * The unbind unhashes the KFD process, so that ioctls fail. The MMU notifier stays
+	 * registered until @reader has read the debugfs file.
 	 */
 	while (kfd_works(vg.kfd) != -ENODEV) {
 		CHECK(vg_now() < end, "the process can still use KFD");
@@ -578,8 +574,7 @@ static void many_wait(void)
 
 /*
  * One WAIT_EVENTS call names an auto-reset event several times. A signal during the call must
- * satisfy all elements that name the event. A signal before the call must satisfy only the first
- * of them.
+ * satisfy all elements, an earlier signal only the first.
  */
 static void many_names(void)
 {
@@ -595,15 +590,15 @@ static void many_names(void)
 	signal_event();
 	waiter_join(&w);
 	/*
-	 * Catches: the event counts each of the call's 65,536 elements as a waiter. With so many
-	 * waiters, the interrupt handler defers the signal. (The call must count as one waiter.)
+	 * Catches: the call counts as NAMES waiters of the event, so that the interrupt handler
+	 * defers the signal. Correct: one waiter.
 	 */
 	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") == before,
 	      "one call was more than the interrupt handler wakes");
 
 	/*
-	 * The event is set once, and the array of the call names the event twice. The first
-	 * element must consume the signal, so that the wait for the second element times out.
+	 * The event is set once. The first of the two elements consumes the signal, so the wait
+	 * for all elements must time out.
 	 */
 	ERRNO(0, set_event());
 	CHECK(wait_for(two, 2, true, SOON) == KFD_IOC_WAIT_RESULT_TIMEOUT,

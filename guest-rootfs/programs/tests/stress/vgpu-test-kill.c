@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several processes use all features of a GPU, with more memory than VRAM holds, and are killed at
- * random times. Catches: a killed process leaves resources (memory, VMIDs, PASIDs, doorbells); the
- * teardown collides with a fault, a migration or an eviction (KASAN, lockdep, kmemleak).
+ * Kill processes that use all features of a GPU. Catches: a killed process leaves resources; the
+ * teardown collides with a fault, migration or eviction.
  */
 #include <linux/mman.h>
 #include <signal.h>
@@ -88,9 +87,8 @@ static void do_compute(void)
 }
 
 /*
- * Return a GPU address to which the victim can write, or 0. *@bytes is the maximum number of
- * bytes; the function lowers it to the number of bytes that the victim can write at the
- * address.
+ * Return a GPU address that the victim can write to, or 0. Reduce *@bytes to the number of
+ * writable bytes at this address.
  */
 static uint64_t somewhere(uint64_t *bytes)
 {
@@ -305,8 +303,8 @@ static void victim(uint64_t salt, uint64_t *done)
 }
 
 /*
- * Before the kill, wait until the victim has done a random number of acts. Wait at most two
- * seconds, because an act may take very long. Then wait for a random time.
+ * Wait until the victim has done a random number of acts, for two seconds at most. Then wait for a
+ * random time.
  */
 static void await(const uint64_t *done)
 {

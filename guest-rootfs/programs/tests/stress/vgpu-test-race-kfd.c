@@ -159,8 +159,8 @@ static int queue_update(void)
 }
 
 /*
- * Create a second queue and destroy it. The second queue uses the ring of the first queue, and
- * has its read and write pointers at other offsets of the first queue's pointer BO.
+ * Create and destroy a second queue on the first queue's ring. The second queue's pointers are at
+ * other offsets of the first queue's pointer BO.
  */
 static int queue_create(void)
 {
@@ -194,8 +194,8 @@ static int kick(void)
 	};
 
 	/*
-	 * o.q.wptr is the size in bytes of all packets submitted so far, executed or not. Submit
-	 * nothing more if this size is above half of the ring, so that no call waits for space.
+	 * o.q.wptr counts the bytes of all packets so far. Stop at half of the ring, so that no
+	 * call waits for space.
 	 */
 	if (o.q.wptr > VG_PAGE / 2)
 		return 0;
@@ -418,9 +418,8 @@ static void set_up(void)
 	r = user_create();
 	if (r == -EADDRINUSE) {
 		/*
-		 * A queue of the previous round has faulted at o.mem. The driver has served this
-		 * fault late, and has created an SVM range there, as amdkfd does. A BO cannot be
-		 * mapped on this range, so use other memory.
+		 * A late fault of the previous round has created an SVM range at o.mem (as in
+		 * amdkfd). A BO cannot be mapped there.
 		 */
 		late = o.mem;
 		o.mem = anonymous();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads make calls on one render-node file at the same time. One call frees an object or
- * memory that the other call uses. Catches: an object outlives its owner; use after free (KASAN);
- * wrong lock order (lockdep); leaked memory.
+ * Two threads use one render-node file, and one frees what the other uses. Catches: use after free
+ * (KASAN); wrong lock order (lockdep); leaks.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -104,8 +104,8 @@ static void make_bss(char *at)
 }
 
 /*
- * Add memory far below the current stack pointer. Before that, write to each page from the
- * stack pointer down to the start of this memory, so that the stack grows as in deep calls.
+ * Add stack memory far below the stack pointer. Before that, write to each page down to this
+ * memory, so that the stack grows.
  */
 static void make_stack(char *at)
 {

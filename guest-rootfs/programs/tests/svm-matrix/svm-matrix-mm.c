@@ -78,13 +78,12 @@ static void remapped_both(void)
 	mx_gpu_write(3);
 	mx_gpu_check();
 	mx_cpu_check();
-	/*
-	 * mx.piece now has the pieces at the old addresses. Let it have the moved pieces again,
-	 * because the caller checks mx.piece. In shared memory, mx_gpu_write(3) has also changed
-	 * the moved pieces. Their mx_piece.want has the new contents, too, because the pieces at
-	 * the old addresses use the same buffer.
-	 */
+	/* Put the moved pieces back into mx.piece, because the caller checks mx.piece. */
 	swap_pieces(old);
+	/*
+	 * In shared memory, mx_gpu_write(3) has also changed the moved pieces. Their @want is up to
+	 * date: old and moved pieces share the buffer.
+	 */
 	mx_each(pc)
 		if (pc->cpu != pc->p)
 			CHECK(!memcmp(pc->cpu, pc->want, pc->size), "views");
@@ -398,13 +397,13 @@ static void collapsed(void)
 	mx_register();
 	mx_cpu_write(2);
 	CHECK(!mx_huge_bytes(p), "the page is huge already");
-	/*
-	 * MADV_COLLAPSE needs at least one page in system memory, and migrates the other pages back
-	 * itself. mx_put_in_place() may have moved all pages to VRAM. So access one page by the
-	 * CPU: with granularity 0, this migrates only this page back.
-	 */
+	/* With granularity 0, the CPU access below migrates only one page back. */
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
 	mx_put_in_place();
+	/*
+	 * MADV_COLLAPSE needs one page in system memory, and migrates the others back itself.
+	 * mx_put_in_place() may have moved all pages to VRAM.
+	 */
 	*(volatile char *)p = *p;
 	CHECK(!madvise(p, MX_HUGE, MADV_HUGEPAGE), "madvise");
 	/*
@@ -445,9 +444,8 @@ static void page_out(void *p, uint64_t size)
 }
 
 /*
- * Check that reclaim drops pages that nothing has written since make_clean(). If reclaim kept clean
- * pages, paged_out() could not find its bug: a GPU's write would not be lost, even if it left the
- * page clean.
+ * Check that reclaim drops clean pages. Otherwise, paged_out() could not find that a GPU's write
+ * leaves pages clean.
  */
 static void see_page_out(unsigned int is)
 {
@@ -469,8 +467,8 @@ static void see_page_out(unsigned int is)
 }
 
 /*
- * Make pages clean, let the GPU write to these pages, and then let reclaim run. Catches: the
- * GPU's write does not mark the pages dirty, so that reclaim drops the written contents.
+ * The GPU writes to clean pages before reclaim runs. Catches: the write does not mark the pages
+ * dirty, so that reclaim drops the contents.
  */
 static void paged_out(void)
 {
@@ -480,9 +478,8 @@ static void paged_out(void)
 	int i;
 
 	/*
-	 * Stay on one CPU. MADV_FREE adds pages to a list of the calling CPU. Reclaim cannot
-	 * drop these pages until the kernel has processed the list. MADV_PAGEOUT processes the
-	 * list of its own calling CPU, and no other.
+	 * Stay on one CPU. MADV_FREE leaves pages in a list of its CPU, and MADV_PAGEOUT processes
+	 * only the list of its own CPU.
 	 */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);

@@ -150,8 +150,10 @@ void mx_register(void)
 
 bool mx_must_move(void)
 {
+	/* Both GPUs need the pages at once. One GPU may be unable to reach the other's VRAM. */
 	if (mx_gpus() > 1 && (mx.mode != MX_RETRY || mx.place == MX_IN_PLACE))
 		return false;
+	/* A prefetch need not migrate untouched pages of a file. */
 	return !(mx.action->flags & MX_UNTOUCHED &&
 		 mx.kind->is & (MX_FILE | MX_MIXED));
 }
@@ -168,8 +170,8 @@ void mx_prefetch(struct vg_gpu *gpu)
 }
 
 /*
- * Prefetch the first half of each piece to the VRAM of the first GPU. If the case uses a second
- * GPU, prefetch the second half to the VRAM of the second GPU.
+ * Prefetch the first half of each piece to VRAM of the first GPU. With two GPUs, prefetch the
+ * second half to the second GPU.
  */
 static void put_half(void)
 {
@@ -291,7 +293,7 @@ void mx_cpu_check(void)
 
 /*
  * Call @fn for each chunk of the memory, with the queues in turn. With one queue, each piece
- * (struct mx_piece) is one chunk. With several queues, a piece has many chunks.
+ * (struct mx_piece) is one chunk.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -343,8 +345,8 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 }
 
 /*
- * Emit a copy of a chunk of a piece to mx.out. If by_compute() is true for the chunk, the
- * compute queue also polls the first dword of the chunk for its expected value.
+ * Emit a copy of a chunk to mx.out. If by_compute(), the compute queue also waits for the first
+ * dword's expected value.
  */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A case of vgpu-test-svm-matrix combines a kind of memory, the memory's place, the queues that
- * access the memory (struct mx_users), a mode in which the GPU maps the memory, and an action. Each
- * case runs in its own process, so one struct mx has all of the state.
+ * A case of vgpu-test-svm-matrix combines a kind of memory, a place, users, a mode and an action.
+ * Each case runs in its own process.
  */
 #ifndef SVM_MATRIX_H
 #define SVM_MATRIX_H
@@ -79,40 +78,45 @@ struct mx_action {
 	unsigned int needs, not, flags;
 };
 
+/* Where the memory is before the action, or how it gets there. */
 enum mx_place { MX_FAULTED, MX_IN_PLACE, MX_PREFETCHED, MX_PREFERRED, MX_HALF };
+/*
+ * How the GPU maps the memory: after retry faults, with XNACK off, or always (GPU_ALWAYS_MAPPED).
+ */
 enum mx_mode { MX_RETRY, MX_NO_RETRY, MX_ALWAYS };
 
 /**
  * struct mx_users - users of the memory
- * @name: part of the case's name
- * @gpus: number of GPUs that the users need
- * @queues: number of SDMA queues, which are distributed over the GPUs
- * @compute: whether there is also a compute queue
- * @cost: relative cost of a case; expensive users get fewer cases
  */
 struct mx_users {
+	/** @name: part of the case's name */
 	const char *name;
+	/** @gpus: number of GPUs that the users need */
+	/** @queues: number of SDMA queues, which are distributed over the GPUs */
 	int gpus, queues;
+	/** @compute: whether there is also a compute queue */
 	bool compute;
+	/** @cost: relative cost of a case; expensive users get fewer cases */
 	int cost;
 };
 
 /**
  * struct mx_piece - memory within one mapping
- * @p: address for the GPU
- * @cpu: address for the CPU
- * @size: bytes
- * @want: expected contents
- * @fresh: contents before the first write
- * @is: MX_PRIVATE or MX_SHARED, and MX_MOVES if all pages of the piece can be in VRAM
  */
 struct mx_piece {
+	/** @p: address for the GPU */
+	/** @cpu: address for the CPU */
 	char *p, *cpu;
+	/** @size: bytes */
 	uint64_t size;
+	/** @want: expected contents */
+	/** @fresh: contents before the first write */
 	char *want, *fresh;
+	/** @is: MX_PRIVATE or MX_SHARED, and MX_MOVES if all pages of the piece can be in VRAM */
 	unsigned int is;
 };
 
+/* State of the case that this process runs. */
 struct mx {
 	const struct mx_kind *kind;
 	const struct mx_action *action;
@@ -166,12 +170,9 @@ void mx_begin(void);
 /* Open KFD and create queues and BOs. A child calls this function after the fork. */
 void mx_open(void);
 void mx_close_queues(void);
-/*
- * mx_register() sets the attributes that the place and the mode of the case require.
- * mx_put_in_place() moves the memory to the place of the case and checks that the memory is
- * there.
- */
+/* Set the attributes that the place and the mode of the case require. */
 void mx_register(void);
+/* Move the memory to the place of the case, and check that the memory is there. */
 void mx_put_in_place(void);
 /*
  * Prefetch all memory to the VRAM of @gpu, or to system memory if @gpu is NULL. Check
@@ -190,33 +191,29 @@ void mx_attr_gpus(uint32_t type);
  */
 long mx_in_vram(void);
 long mx_movable(void);
-/*
- * Return true if a prefetch must migrate all movable pages. Return false in these cases:
- *
- * - Two GPUs need the pages at the same time (MX_IN_PLACE, MX_NO_RETRY or MX_ALWAYS). One GPU may
- *   be unable to reach the VRAM of the other GPU.
- * - Some pages are untouched pages of a file (MX_UNTOUCHED, with MX_FILE or MX_MIXED).
- */
+/* Return true if a prefetch must migrate all movable pages. */
 bool mx_must_move(void);
 /* Add up the driver's counter @name of all GPUs that the case uses, and return the sum. */
 uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
- * Do nothing if the kind of memory is read-only. Otherwise write the pattern of @seed to all the
- * memory, and set the expected contents. mx_gpu_write_begin() does not wait for the GPU.
+ * Write the pattern of @seed to all memory, and set the expected contents. Do nothing if the
+ * memory is read-only.
  */
 void mx_gpu_write(uint64_t seed);
+/* mx_gpu_write() without waiting for the GPU. */
 void mx_gpu_write_begin(uint64_t seed);
+/* mx_gpu_write() by the CPU instead of the GPU. */
 void mx_cpu_write(uint64_t seed);
 /*
- * Set the expected contents to the pattern of @seed, for each piece that has one of the properties
- * in mask @is. Do not write the memory itself. Do nothing if the kind of memory is read-only.
+ * Set the expected contents, not the memory, to the pattern of @seed, for pieces with a property
+ * in mask @is. Do nothing for read-only memory.
  */
 void mx_want(uint64_t seed, unsigned int is);
 /*
- * Emit a copy that writes the pattern of @seed to @n bytes at offset @at of the piece.
- * Calls use the queues in turn. The copy starts at mx_submit() or mx_finish().
+ * Emit a copy of the pattern of @seed to @n bytes at offset @at of the piece. mx_submit() or
+ * mx_finish() starts the copy.
  */
 void mx_gpu_write_at(struct mx_piece *pc, uint64_t at, uint64_t n,
 		     uint64_t seed);

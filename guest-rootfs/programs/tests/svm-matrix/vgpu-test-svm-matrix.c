@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests shared virtual memory in combinations of a kind of memory, an action, a place,
- * a mapping mode and users (svm-matrix.h). Catches: two features work alone but not together, so
- * that a byte is lost, stale, written twice or from another address.
+ * Tests combinations of features of shared virtual memory (svm-matrix.h). Catches: in a combination
+ * of two features, bytes are lost, stale, written twice or wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,9 +51,8 @@ enum { KIND, ACTION, PLACE, MODE, USERS };
 static int counts[DIMENSIONS];
 static int n_gpus;
 /*
- * @all: every combination that makes sense is a case. True if VGPU_TEST_SECONDS is set.
- * @few: choose fewer cases than usual. True with several GPUs or on a debug kernel, if @all is
- * false.
+ * @all: choose all cases that make sense; set with VGPU_TEST_SECONDS.
+ * @few: choose fewer cases; set with several GPUs or on a debug kernel, unless @all.
  */
 static bool all, few;
 
@@ -91,9 +89,8 @@ static bool has_turn(const struct choice *c)
 	int turn = few ? 2 * k->turn : k->turn;
 
 	/*
-	 * Combine a kind only with every @turn-th action. Exception: an action that needs MX_THP.
-	 * Only one kind fits such an action (kind_fits()), so without the exception, the action
-	 * might have no case.
+	 * Combine a kind with every @turn-th action only. Actions that need MX_THP fit one kind
+	 * only, so never leave them out.
 	 */
 	return all || action(c->of[ACTION])->needs & MX_THP ||
 	       (c->of[KIND] + c->of[ACTION]) % turn == 0;
@@ -140,21 +137,23 @@ static int meetings(const struct choice *c, bool note)
 }
 
 /*
- * used[d][i] counts how often value i of dimension d was chosen: worth() prefers small counts. A
- * chosen case adds 1. In the dimension USERS, the case adds mx_users.cost instead, so that
- * expensive users are chosen less often.
+ * used[d][i]: how often value i of dimension d was chosen. worth() prefers values with small
+ * counts.
  */
 static int used[DIMENSIONS][MAX_VALUES];
 
 /*
- * Return the worth of case @c. A pair of values is new if no chosen case has both values. The case
- * with more new pairs is worth more. If two cases have equally many, compare their sums of used[]
- * for place, mode and users: the case with the smaller sum is worth more.
+ * Return the worth of case @c. A case with more new pairs (pairs of values that no chosen case has)
+ * is worth more.
  */
 static int worth(const struct choice *c)
 {
 	int d, rare = 0;
 
+	/*
+	 * Of two cases with equally many new pairs, the one with rarer place, mode and users is
+	 * worth more.
+	 */
 	for (d = PLACE; d < DIMENSIONS; d++)
 		rare += used[d][c->of[d]];
 	return 10000 * meetings(c, false) - rare;
@@ -168,6 +167,7 @@ static void choose(const struct choice *c)
 	int d;
 
 	meetings(c, true);
+	/* Count expensive users more, so that they are chosen less often. */
 	for (d = 0; d < DIMENSIONS; d++)
 		used[d][c->of[d]] += d == USERS ? users[c->of[d]].cost : 1;
 	chosen = realloc(chosen, (n_chosen + 1) * sizeof(*chosen));
@@ -208,8 +208,8 @@ static void choose_each(void)
 }
 
 /*
- * Choose each case that still has a new pair, that is, a pair of values that no chosen case has. If
- * the variable @all is true, choose all cases that make sense.
+ * Choose each case with a new pair: values that no chosen case combines. If @all is true, choose
+ * all cases that make sense.
  */
 static void choose_rest(void)
 {

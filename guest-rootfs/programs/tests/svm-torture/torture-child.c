@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that fork a child. These children do not use the GPU. The file also has
- * t_lives_start(), which starts processes that use the GPU and end in the middle of copies.
+ * Ops that fork a child, which does not use the GPU. t_lives_start() is different: its processes
+ * use the GPU and end during copies.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 #define LIFE_PAUSE_MS	4000
 
 /*
- * Fork. If this process has several threads, the child must not call functions that take a lock:
- * another thread may have held the lock at the fork, and that thread does not exist in the child.
+ * Fork. The child of a process with several threads must take no lock: another thread may have held
+ * the lock at the fork.
  */
 static pid_t child(struct t_thread *t)
 {
@@ -42,15 +42,12 @@ static int wait_for(struct t_thread *t, pid_t pid)
 	return status;
 }
 
-/*
- * In a child, change one byte of every page, so that the child gets its own copy of the
- * page. First make the memory writable, because the parent may have protected it at the
- * time of the fork.
- */
+/* For a child: change one byte of every page, so that the child gets its own copy of the page. */
 static void scribble(char *at, uint64_t bytes)
 {
 	uint64_t i;
 
+	/* The parent may have protected the memory at the time of the fork. */
 	mprotect(at, bytes, PROT_READ | PROT_WRITE);
 	for (i = 0; i < bytes; i += VG_PAGE)
 		at[i + i / VG_PAGE % VG_PAGE] ^= 0x55;
@@ -90,11 +87,7 @@ bool t_op_fork(struct t_thread *t)
 	return true;
 }
 
-/*
- * The child changes its copy-on-write memory while the GPU may copy into the parent's slot. The
- * slot's parts are not locked, so other threads may change the parent's bytes meanwhile.
- * Therefore the parent does not compare these bytes here.
- */
+/* The child changes its copy-on-write memory while the GPU may copy into the parent's slot. */
 bool t_op_scribble(struct t_thread *t)
 {
 	struct t_slot *s = t_pick(t);
@@ -103,6 +96,10 @@ bool t_op_scribble(struct t_thread *t)
 	bool ok;
 	pid_t pid;
 
+	/*
+	 * Lock no part: other threads may change the slot's bytes meanwhile. So this op compares no
+	 * bytes.
+	 */
 	t_lock_map(t, s, false);
 	ok = s->kind != T_SHARED;
 	if (ok) {
@@ -126,8 +123,8 @@ bool t_op_scribble(struct t_thread *t)
 }
 
 /*
- * The child calls exec(), which frees the child's memory soon after the fork. Catches: this
- * exec() also frees or changes memory of the parent. Later ops compare the parent's memory.
+ * Catches: the child's exec() frees or changes memory of the parent. Later ops compare the parent's
+ * memory.
  */
 bool t_op_exec(struct t_thread *t)
 {
@@ -249,10 +246,7 @@ static int lives_pipe;
 static pid_t lives_pid;
 static atomic_ulong *lives;
 
-/*
- * Body of a child of the process lives_pid: use the GPU, and end during a copy. This copy is the
- * GPU's first access to the last three quarters of src[] and dst[].
- */
+/* Body of a child of the process lives_pid: use the GPU, and end during a copy. */
 static void life(struct t_thread *t)
 {
 	static char *const argv[] = { "true", NULL };
@@ -274,6 +268,7 @@ static void life(struct t_thread *t)
 		OK(vg_svm_prefetch(&vg, src, LIFE_BYTES, vg.gpu[0].gpu_id));
 	OK(vg_copy(&q, dst, src, LIFE_BYTES / 4));
 	OK(vg_pattern_check(dst, LIFE_BYTES / 4, seed, 0));
+	/* This copy is the GPU's first access to the last three quarters of src[] and dst[]. */
 	OK(vg_emit_copy(&q, (uintptr_t)dst, (uintptr_t)src, LIFE_BYTES));
 	vg_queue_submit(&q);
 	vg_sleep_us((unsigned int)t_below(t, 2000));

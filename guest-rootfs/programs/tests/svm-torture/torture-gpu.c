@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops of threads with a GPU queue: copies and fills, one at a time. An op holds the locks of the
- * parts that the GPU accesses until the GPU has finished.
+ * Ops of threads with a GPU queue: copies and fills. An op keeps parts locked until the GPU has
+ * finished with them.
  */
 #include <sys/mman.h>
 
@@ -19,9 +19,8 @@ static void submit(struct t_thread *t, uint32_t *seq)
 }
 
 /*
- * With a debug kernel and a busy host, system calls of other threads may delay a copy for
- * a minute. After the first timeout, print the driver's counters and wait again. A second
- * timeout is a failure.
+ * After a copy's first timeout, print the driver's counters and wait again. On a debug kernel,
+ * other threads may delay a copy for a minute.
  */
 static void wait_longer(struct t_thread *t, uint32_t seq)
 {
@@ -63,9 +62,8 @@ static void lock_one(struct t_piece *p, bool write)
 }
 
 /*
- * Lock two different parts, possibly of one slot, in lock order. Choose a source and a
- * destination of the same size in these parts. Lock the part of the destination for
- * writing and, if @change_src, also the part of the source.
+ * Lock two different parts, possibly of one slot. Set @src and @dst to pieces of these parts with
+ * the same size.
  */
 static void lock_two(struct t_thread *t, struct t_piece *src,
 		     struct t_piece *dst, bool change_src)
@@ -84,6 +82,10 @@ static void lock_two(struct t_thread *t, struct t_piece *src,
 		first = dst;
 		second = src;
 	}
+	/*
+	 * Lock the part of @dst for writing. Lock the part of @src for writing if @change_src, else
+	 * for reading.
+	 */
 	t_lock_map(t, first->s, false);
 	lock_one(first, first == dst || change_src);
 	if (second->s != first->s)
@@ -109,16 +111,14 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 		t_unlock_map(dst->s);
 }
 
-/*
- * Do one of two checks at random: either the CPU reads the whole part that contains @p, or
- * the engine reads only @p. The engine's check does not migrate pages back to system memory.
- */
+/* At random, let the CPU read the whole part of @p, or let the engine read only @p. */
 static void check(struct t_thread *t, const struct t_piece *p)
 {
 	if (t_below(t, 2)) {
 		t_check_part(t, p);
 		return;
 	}
+	/* Unlike a check by the CPU, this copy does not migrate pages back to system memory. */
 	T_OK(t, vg_emit_copy(&t->q, t->stage.va, va(p), p->bytes));
 	finish(t);
 	t_compare(t, p, t->stage.cpu, "GPU");
@@ -268,8 +268,8 @@ static struct t_piece overlap(const struct t_piece *a, const struct t_piece *b)
 }
 
 /*
- * During a copy, @pages of the destination were dropped. Check that the copied bytes in these
- * pages are either blank (t_blank()) or copies of the source. Update the destination's shadow.
+ * @pages of the destination were dropped during a copy. Check that copied bytes there are blank
+ * (t_blank()) or right. Update the shadow of @dst.
  */
 static void drop_dst(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
@@ -284,9 +284,8 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 }
 
 /*
- * During a copy, @pages of the source were dropped. Check that each byte copied from these pages
- * is either the source's former byte or blank (t_blank()). Update the shadows of the destination
- * and the source.
+ * @pages of the source were dropped during a copy. Check that each byte copied from there is the
+ * former byte or blank (t_blank()). Update shadows.
  */
 static void drop_src(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that change bytes, mappings, or protections of a slot (struct t_slot).
- * After each op, the slot's memory must equal t_slot.shadow. The file also has the table of the
- * ops that threads without a GPU queue run.
+ * Ops that change bytes, mappings or protections of a slot (struct t_slot). After each op, the
+ * slot's memory must equal t_slot.shadow.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

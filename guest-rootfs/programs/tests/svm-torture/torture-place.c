@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops that may move pages (to VRAM, swap or huge pages) or change SVM ranges, but keep the
- * contents of memory. Most of these ops run while the GPU may access the same pages.
+ * Ops that may move pages or change SVM ranges, but keep the contents. Most run while the GPU may
+ * access the same pages.
  */
 #include <asm/mman.h>
 #include <stdio.h>
@@ -16,6 +16,10 @@
 #define PRESSURE_BO	(2 * VG_MIB)
 #define PRESSURE_BOS	36
 
+/*
+ * Call madvise() for random pages. This op and others that only migrate pages need no lock of a
+ * part, even while the GPU copies.
+ */
 static bool advise(struct t_thread *t, int advice)
 {
 	struct t_piece p;
@@ -28,9 +32,8 @@ static bool advise(struct t_thread *t, int advice)
 }
 
 /*
- * Collapse the first aligned 2 MiB of the slot into a huge page. Return -1 if the slot
- * has no aligned 2 MiB. MADV_COLLAPSE needs a writable PTE and no page in VRAM, so
- * populate the range first.
+ * Collapse the slot's first aligned 2 MiB into a huge page. Return 0, or -1 if madvise() fails or
+ * the slot has none.
  */
 static int collapse(struct t_thread *t, struct t_slot *s)
 {
@@ -39,6 +42,7 @@ static int collapse(struct t_thread *t, struct t_slot *s)
 	if (off + huge > s->size)
 		return -1;
 	t_note(t, &(struct t_piece){ .s = s, .off = off, .bytes = huge });
+	/* MADV_COLLAPSE needs a writable PTE and no page in VRAM. */
 	madvise(s->at + off, huge, MADV_POPULATE_WRITE);
 	return madvise(s->at + off, huge, MADV_COLLAPSE);
 }
@@ -54,11 +58,7 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 	return r;
 }
 
-/*
- * Map slot 0 again and fill it, so that slot 0 is one VMA, as MADV_COLLAPSE needs. Then call
- * collapse(). Other ops may have split slot 0 into VMAs with different anon_vmas, which never
- * merge.
- */
+/* Map slot 0 again as one VMA, as MADV_COLLAPSE needs, and fill it. Then call collapse(). */
 static int collapse_new(struct t_thread *t)
 {
 	struct t_slot *s = &t_slots[0];
@@ -66,6 +66,7 @@ static int collapse_new(struct t_thread *t)
 	int r;
 
 	t_lock_map(t, s, true);
+	/* Other ops may have split slot 0 into VMAs with different anon_vmas, which never merge. */
 	t_renew(t, s, false);
 	t_fresh(t, &all);
 	memcpy(s->at, s->shadow, s->size);
@@ -114,17 +115,17 @@ bool t_op_huge(struct t_thread *t)
 	return !r;
 }
 
-/*
- * MADV_DONTNEED fails for pages that mlock() has locked. Other threads call MADV_DONTNEED only
- * while they hold the write lock of the part. Therefore hold the read locks here, those of all
- * parts, because the pages of this op can be in several parts.
- */
+/* Lock some pages by mlock() or mlock2() for a moment. */
 bool t_op_lock(struct t_thread *t)
 {
 	struct t_piece p;
 	int r;
 
 	t_lock_pages(t, &p);
+	/*
+	 * MADV_DONTNEED fails for pages that mlock() locked. Read-lock all parts, because other
+	 * threads call MADV_DONTNEED only with the write lock of a part.
+	 */
 	t_lock_parts(p.s, false);
 	r = t_below(t, 2) ? mlock(p.s->at + p.off, p.bytes) :
 	    mlock2(p.s->at + p.off, p.bytes, MLOCK_ONFAULT);

@@ -67,15 +67,13 @@ static int fill(int fd, const struct t_piece *p, uint64_t src)
 	return r;
 }
 
-/*
- * Fill the piece from its shadow or, if @zero, with zeros. The ioctl returns -ENOENT if
- * the piece consists of several VMAs; then fill each half of the piece separately.
- */
+/* Fill the piece from its shadow or, if @zero, with zeros. */
 static void give(struct t_thread *t, int fd, const struct t_piece *p, bool zero)
 {
 	uint64_t half = p->bytes / 2 & -VG_PAGE;
 	int r = fill(fd, p, zero ? 0 : (uintptr_t)p->s->shadow + p->off);
 
+	/* The ioctl returns -ENOENT if the piece has several VMAs: fill each half separately. */
 	if (r == -ENOENT && half) {
 		const struct t_piece first = { p->s, p->part, p->off, half };
 		const struct t_piece second = {
@@ -163,9 +161,8 @@ bool t_op_uffd(struct t_thread *t)
 	bool ok;
 
 	/*
-	 * Lock the slot for writing, so that no GPU copy uses the slot during this op. Otherwise a
-	 * GPU fault of a copy on a missing or protected page would fail: HMM returns an error
-	 * instead of waiting for the userfaultfd's handler.
+	 * Write-lock the slot, so that no GPU copy uses it: HMM does not wait for a userfaultfd's
+	 * handler, but returns an error.
 	 */
 	t_lock_map(t, s, true);
 	ok = s->kind <= T_SHARED;
@@ -173,9 +170,8 @@ bool t_op_uffd(struct t_thread *t)
 		t_any_pages(t, s, &p);
 		t_note(t, &p);
 		/*
-		 * With GPU_ALWAYS_MAPPED, the driver keeps pages mapped without GPU faults. It
-		 * cannot do this for pages that are missing or protected, because HMM returns
-		 * an error for them. Therefore clear the flag.
+		 * Clear GPU_ALWAYS_MAPPED: with this flag, the driver would map the pages, and HMM
+		 * returns an error for missing or protected pages.
 		 */
 		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
 		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);

@@ -3,8 +3,7 @@
  * Declarations of vgpu-test-svm-torture.
  *
  * Lock order: slots by number. Within a slot: t_slot.map, t_slot.part[] by number,
- * t_slot.neighbour. A thread may hold these locks while it waits for its child process or for the
- * GPU, because neither of them takes a lock.
+ * t_slot.neighbour.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -22,8 +21,8 @@
 /* Size of the largest copy, and of the staging BO in struct t_thread. */
 #define T_STAGE		VG_MIB
 /*
- * Time limit of an op. The limit is shorter than the time limit of a case, because the
- * message about a stuck op has more details than the message about a stuck case.
+ * Time limit of an op. Shorter than the limit of a case, because the message about a stuck op has
+ * more details.
  */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 
@@ -34,13 +33,13 @@ struct t_thread;
 
 /**
  * struct t_op - an operation of a thread on one or two slots
- * @name: name in histories and reports
- * @fn: executes the op; returns false if the op could not be done
- * @weight: relative frequency
  */
 struct t_op {
+	/** @name: name of the op in histories and reports */
 	const char *name;
+	/** @fn: executes the op; returns false if the op could not be done */
 	bool (*fn)(struct t_thread *t);
+	/** @weight: relative frequency of the op */
 	unsigned int weight;
 	/** @may: returns true if the machine can do the op; NULL: every machine can */
 	bool (*may)(void);
@@ -52,48 +51,46 @@ struct t_op {
 };
 
 /**
- * struct t_note - an entry of a slot's history
- * @ns: time of the op
- * @nth: number of ops that the thread has run before
- * @at: offset in the slot at which the op's bytes start
- * @bytes: number of bytes that the op uses
- * @op: name of the op
- * @thread: ID of the thread
+ * struct t_note - an entry of a slot's history: an op used bytes of the slot
  */
 struct t_note {
+	/** @ns: time of the entry, from vg_now() */
+	/** @nth: t_thread.nth of the op */
+	/** @at: offset of the bytes in the slot */
+	/** @bytes: number of the bytes */
 	uint64_t ns, nth, at, bytes;
+	/** @op: name of the op */
 	const char *op;
+	/** @thread: t_thread.id of the op's thread */
 	int thread;
 };
 
 /**
  * struct t_slot - a range of addresses with one kind of memory
- * @index: number of the slot
- * @kind: kind of memory
- * @at: address
- * @shadow: expected bytes; shared with children, and not used by the GPU
- * @size: bytes
- * @file: file of T_SHARED, or -1
  */
 struct t_slot {
+	/** @index: number of the slot in t_slots */
 	int index;
+	/** @kind: kind of the slot's memory */
 	enum t_kind kind;
+	/** @at: address of the slot */
+	/** @shadow: expected bytes of the slot; shared with children, and not used by the GPU */
 	char *at, *shadow;
+	/** @size: size of the slot in bytes */
 	/**
-	 * @bound: part i has the bytes bound[i] to bound[i + 1] - 1. The inner bounds lie within
-	 * pages, so that threads that write adjacent parts use a common page.
+	 * @bound: part i has bytes bound[i] to bound[i + 1] - 1. Inner bounds are within pages, so
+	 * that adjacent parts share a page.
 	 */
 	uint64_t size, bound[T_PARTS + 1];
+	/** @file: file of a T_SHARED slot, else -1 */
 	int file;
 	/**
-	 * @map: lock of the slot's address and size. With a read lock, @at and @size do not change.
-	 * With a write lock, the op may map, unmap or move the slot.
+	 * @map: read lock: @at and @size do not change. Write lock: the op may map, unmap or move
+	 * the slot.
 	 */
 	/**
-	 * @part: locks of the bytes of each part, taken after @map. With a read lock, the op and
-	 * the GPU may read the bytes. With a write lock, they may also change the bytes. An op that
-	 * only migrates pages or changes attributes needs no lock of a part, even while the GPU
-	 * copies the bytes.
+	 * @part: locks of the parts, taken after @map. Read lock: the op and the GPU may read the
+	 * part. Write lock: they may also write.
 	 */
 	pthread_rwlock_t map, part[T_PARTS];
 	/** @neighbour: lock of the addresses after the slot, which op_neighbour() uses briefly */
@@ -123,19 +120,19 @@ struct t_piece {
 
 /**
  * struct t_thread - a thread and its current op
- * @id: number of the thread
- * @thread: handle of the thread
- * @nth: number of the current op
- * @op: current op, or NULL
  */
 struct t_thread {
+	/** @id: number of the thread */
 	int id;
+	/** @thread: handle of the thread */
 	pthread_t thread;
+	/** @nth: number of the current op, that is, of ops that the thread ran before */
 	/**
 	 * @rng: state of the random numbers. t_begin_op() sets @rng to a hash of t_seed, @id and
 	 * @nth
 	 */
 	uint64_t nth, rng;
+	/** @op: current op, or NULL */
 	const struct t_op *op;
 	/** @since: start time of the op in ns; 0: the thread has ended */
 	_Atomic uint64_t since;
@@ -191,6 +188,10 @@ void t_begin_op(struct t_thread *t, const struct t_op *op);
 
 void t_slots_init(void);
 struct t_slot *t_pick(struct t_thread *t);
+/*
+ * A thread may wait for a child process or for the GPU while it holds locks of slots: neither takes
+ * such locks.
+ */
 void t_lock_map(struct t_thread *t, struct t_slot *s, bool write);
 void t_unlock_map(struct t_slot *s);
 /* Lock the map of a random slot and return the slot. */
@@ -203,23 +204,20 @@ void t_lock_pages(struct t_thread *t, struct t_piece *p);
 void t_lock_parts(struct t_slot *s, bool write);
 void t_unlock_parts(struct t_slot *s);
 /*
- * Lock the map of a random slot for reading. Then lock a random part of the slot, for
- * writing if @write is true, else for reading. Set @p to the whole part.
+ * Read-lock a random slot's map. Then write-lock (@write) or read-lock a random part of the slot.
+ * Set @p to the whole part.
  */
 void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
 /*
- * As t_lock_part() for writing, but set @p to some whole pages of the part, and note these
- * pages in the history of the slot @p->s. If the part has no whole page, return false with
- * nothing locked.
+ * As t_lock_part() for writing, but choose and note (t_note()) some whole pages. Return false, with
+ * nothing locked, if the part has none.
  */
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
-/*
- * Set @p->off and @p->bytes to a random piece of the part @p->part. t_some_bytes() chooses at most
- * @max bytes. t_some_pages() chooses whole pages, or returns false if the part has no whole page.
- */
+/* Set @p->off and @p->bytes to a random piece of at most @max bytes of the part @p->part. */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
+/* As t_some_bytes(), but choose whole pages. Return false if the part has no whole page. */
 bool t_some_pages(struct t_thread *t, struct t_piece *p);
 /* Set @p to random contiguous pages of the slot. These pages may lie in several parts. */
 void t_any_pages(struct t_thread *t, struct t_slot *s, struct t_piece *p);
@@ -254,8 +252,8 @@ void t_divide(struct t_thread *t, struct t_slot *s);
  */
 void t_register(struct t_thread *t, struct t_slot *s);
 /*
- * Set one attribute of the piece. Return false if memory is full, or if another thread's op
- * makes pages of the slot inaccessible during the call. Any other error ends the case.
+ * Set one attribute of the piece. Return false if memory is full, or another op makes the slot's
+ * pages inaccessible. Other errors end the case.
  */
 bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	   uint32_t value);
@@ -291,12 +289,13 @@ bool t_op_exec(struct t_thread *t);
 bool t_op_ptrace(struct t_thread *t);
 bool t_op_remote(struct t_thread *t);
 /*
- * t_lives_start() starts a process whose children use the GPU and end with copies in
- * flight. t_lives_end() ends the process. t_lives() returns the number of children that
- * have ended.
+ * t_lives_start() starts a process. The children of this process use the GPU and end with copies in
+ * flight.
  */
 void t_lives_start(void);
+/* End the process that t_lives_start() started. */
 void t_lives_end(void);
+/* Return the number of children of that process that have ended. */
 unsigned long t_lives(void);
 
 #endif /* TORTURE_H */

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Eight threads change the address space at random, while four threads let the GPU copy memory.
- *
- * Catches: a GPU page table entry outlives its page; migration or swap loses a page; a fault is
- * denied although the memory exists; an op hangs.
+ * Eight threads change the address space, while four threads let the GPU copy. Catches: stale GPU
+ * page table entries; lost pages; denied faults; hanging ops.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +14,12 @@
 #define CPU_THREADS	8
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
-/*
- * The test fails if an op for which possible() is true was tried at least MANY_ATTEMPTS times and
- * never succeeded. If VGPU_TEST_SECONDS is LONG_SECONDS or more, every op for which possible()
- * is true must succeed at least once.
- */
+/* The test fails if an op for which possible() is true never succeeded in this many attempts. */
 #define MANY_ATTEMPTS	40
+/*
+ * In a test of this length or more, every op for which possible() is true must succeed at least
+ * once.
+ */
 #define LONG_SECONDS	600
 
 static struct t_thread threads[THREADS];
@@ -50,8 +48,8 @@ static const struct t_op *choose(struct t_thread *t, const struct t_op *ops)
 }
 
 /*
- * With XNACK off, ops of this thread can evict the queues. Let some copies complete before the
- * next op, because evictions without a pause between them would keep the queues stopped.
+ * With XNACK off, let some copies complete. Ops of this thread evict queues; without pauses, the
+ * queues would stay stopped.
  */
 static void let_copy(void)
 {
@@ -173,8 +171,8 @@ static void report(const struct t_op *ops, bool gpu)
 }
 
 /*
- * Compare all slots with the shadow. For each slot, compare first the bytes that the engine has
- * copied to the staging BO, then the bytes that the CPU reads in the slot.
+ * Compare all slots with the shadow: first the bytes that the engine copies to the staging BO, then
+ * the bytes that the CPU reads.
  */
 static void check_all(void)
 {
@@ -209,9 +207,8 @@ static void torture(bool xnack, unsigned int length)
 	 */
 	tap_long_on_debug();
 	/*
-	 * With VGPU_TEST_SEED, each op has the same random numbers as in an earlier run. The order
-	 * of the threads still differs, so an op may find another size or other contents of a slot
-	 * than in the earlier run.
+	 * With VGPU_TEST_SEED, each op has the random numbers of an earlier run. But the threads'
+	 * order differs, so slots may have other contents.
 	 */
 	race_seed();
 	t_seed = race_below(1ull << 53);

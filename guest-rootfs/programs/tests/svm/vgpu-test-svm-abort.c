@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A reset loses VRAM (device option vram-lost-on-reset=on) while the copy of a migration waits, so
- * the copy fails. Catches: svm_move_abort() leaves the destination pages in the migration, so that
- * the kernel maps pages that no copy has filled.
+ * A reset with lost VRAM (device option vram-lost-on-reset=on) makes the copy of a migration fail.
+ * Catches: svm_move_abort() lets the kernel map unfilled pages.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -65,8 +64,7 @@ static void in_vram(unsigned long pages)
 }
 
 /*
- * Occupy all engines. Then call @move, which starts a migration with a copy on @engine. When
- * the copy waits on the engine's ring, reset the GPU, so that VRAM is lost and the copy fails.
+ * Call @move, which starts a migration with a copy on @engine. Make this copy fail by a reset.
  * Return the result of @move.
  */
 static int fail_copy(uint32_t engine, void *(*move)(void *))
@@ -79,6 +77,7 @@ static int fail_copy(uint32_t engine, void *(*move)(void *))
 	pthread_t thread;
 	void *result;
 
+	/* Occupy all engines, so that the copy waits on the ring of @engine until the reset. */
 	hold_engines(&hold, gpu, NULL, 0);
 	jobs = hold_pending(gpu, engine);
 	failed = tap_driver_counter(gpu, "jobs_failed");
@@ -165,8 +164,8 @@ static void eviction(void)
 }
 
 /*
- * If the copy fails in a prefetch to VRAM, the prefetch must return 0 (as it does when VRAM
- * is full), and the pages must stay in system memory.
+ * If the copy of a prefetch to VRAM fails, the prefetch must return 0 (as with full VRAM). The
+ * pages must stay in system memory.
  */
 static void to_vram(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In each case, several processes repeat an operation on SVM until they are killed. Catches: the
- * teardown frees memory that the fault worker, a migration or a work item still uses (KASAN); the
- * teardown deadlocks, or leaks pages, BOs or VMIDs.
+ * Processes repeat an SVM operation until they are killed. Catches: the teardown frees memory in
+ * use (KASAN), deadlocks, or leaks pages, BOs or VMIDs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -205,8 +204,8 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 }
 
 /*
- * Wait until the victim has completed a random number of operations (0 to 3) and is inside
- * the next one, but at most ten seconds. Then wait for a random time.
+ * Wait until the victim is in an operation after 0 to 3 (random) completed ones, at most ten
+ * seconds. Then wait for a random time.
  */
 static void await(const struct stage *s)
 {
@@ -234,8 +233,8 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims that repeat @fn. After the fixed rounds, continue until enough kills hit the code
- * between enter() and leave(), and each of @counters has grown. Fail if this takes too long.
+ * Kill victims that repeat @fn, until enough were killed between enter() and leave() and each of
+ * @counters has grown.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {
@@ -257,6 +256,10 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED, "mmap");
 	end = vg_deadline();
+	/*
+	 * After @rounds rounds, continue until enough kills hit an operation, at most until @end.
+	 * With too few kills, the checks below fail.
+	 */
 	for (i = 0; tap_goes_on(i, rounds) ||
 	     ((inside < rounds * VICTIMS / 2 || !all_grew(counters, &first)) &&
 	      vg_now() < end); i++) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Changes of mappings of shared memory before, during and after copies by the GPU.
- * Catches: a GPU mapping outlives the CPU mapping; a freed page is written; a fault is
- * repaired from stale page tables; notifier, fault worker and migration deadlock.
+ * Mappings change before, during and after GPU copies. Catches: stale mappings or page tables;
+ * writes to freed pages; deadlocks of notifier, fault worker and migration.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,8 +31,8 @@ static void start(void)
 }
 
 /*
- * Return the CPU address of a new BO, for copies from or to the memory under test. The operations
- * under test, such as mremap(), do not affect the BO, so the CPU can compare bytes there.
+ * Return the CPU address of a new BO. Operations under test, such as mremap(), do not affect BOs,
+ * so the CPU can compare bytes there.
  */
 static void *bo_memory(uint64_t size)
 {
@@ -242,9 +241,8 @@ static void discarded(void)
 }
 
 /*
- * The pages at @p are clean in the CPU's page tables. The GPU writes to the pages,
- * which are in VRAM if @vram. Catches: GPU writes are lost in reclaim because the pages
- * were not marked dirty.
+ * Let the GPU write clean pages at @p (in VRAM if @vram). Catches: reclaim loses these writes,
+ * because the pages were not marked dirty.
  */
 static void written_clean(char *p, bool vram)
 {
@@ -321,9 +319,8 @@ static void huge(void)
 }
 
 /*
- * State of a thread that repeats a copy on its own queue while the main thread repeats
- * one operation on the memory. The source never changes, so each completed copy must be
- * right.
+ * State of a thread that repeats a copy while the main thread repeats an operation. The source's
+ * bytes never change: each copy must be right.
  */
 struct copier {
 	pthread_t thread;
@@ -369,9 +366,8 @@ static void copier_end(struct copier *c)
 }
 
 /*
- * Call @disturb on the source again and again while a thread copies the source. Make STORM rounds
- * (see tap_goes_on()), and more if the thread has completed fewer than 3 copies by then. A failed
- * copy ends the rounds, and copier_end() then fails the case.
+ * Call @disturb on the source while a thread copies the source. Make STORM rounds, and more until 3
+ * copies are complete.
  */
 static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 {
@@ -384,6 +380,7 @@ static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 	src = tap_anon(SIZE);
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	copier_start(&c, src, bo_dst ? bo_memory(SIZE) : tap_anon(SIZE));
+	/* A failed copy ends the loop. Then copier_end() fails the case. */
 	for (i = 0; (tap_goes_on(i, STORM) || c.copies < 3) && !c.result; i++)
 		disturb(src, &rnd);
 	copier_end(&c);
@@ -454,12 +451,13 @@ static void storm_migrate(void)
 }
 
 /*
- * Map memory where the kernel chooses, usually near the source @p. Let the GPU copy within this
- * memory, and unmap it. The MMU notifier is then called for addresses near the source.
+ * Unmap memory near the source @p after a copy by the GPU, so that the MMU notifier is called for
+ * neighbouring addresses.
  */
 static void do_neighbours(char *p, unsigned int *rnd)
 {
 	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;
+	/* The kernel usually chooses an address near the source. */
 	char *near = tap_anon(size);
 
 	(void)p;
@@ -474,9 +472,8 @@ static void storm_neighbours(void)
 }
 
 /*
- * Unmap the source during the copy. The queue must stop, unless the copy completes
- * first. Catches: the copy writes a byte that is not from the source; the destruction
- * of the queue hangs.
+ * Unmap the source during the copy. Catches: the copy writes a byte that is not from the source;
+ * the queue's destruction hangs.
  */
 static void vanish(void)
 {
@@ -506,6 +503,7 @@ static void vanish(void)
 		vg_queue_submit(&q);
 		vg_sleep_us(i % 16 * 150);
 		munmap(src, SIZE);
+		/* The queue must stop, unless the copy has completed. */
 		bool done = !vg_wait(&q, seq, STOPPED_MS);
 
 		OK(vg_queue_destroy(&q));
@@ -515,9 +513,8 @@ static void vanish(void)
 		zeros = k;
 		OK(done ? vg_pattern_check(dst, SIZE, SEED, 0) : 0);
 		/*
-		 * @zeros is the offset of the first page without the complete pattern. The
-		 * copy may have stopped within this page. After this page the destination
-		 * must be unchanged.
+		 * @zeros is the offset of the first page without the complete pattern; the copy may
+		 * have stopped in it. Later pages must be unchanged.
 		 */
 		if (zeros + VG_PAGE < SIZE)
 			OK(vg_fill_check(dst + zeros + VG_PAGE,
@@ -582,10 +579,8 @@ static void to_vram(void)
 }
 
 /*
- * Let the kernel write the pages in read(), so that CPU faults on the pages occur in kernel mode.
- * In user mode, a thread handles signals after each fault, so a signal could end a loop of faults.
- * In kernel mode, the thread handles no signals: it repeats the access until the fault is repaired
- * or fails.
+ * Let the kernel write the pages in read(), so that CPU faults occur in kernel mode: there, signals
+ * cannot end a loop of faults.
  */
 static void touch(int zero)
 {
@@ -593,8 +588,8 @@ static void touch(int zero)
 }
 
 /*
- * Body of a thread that runs before the main thread on the CPU of both. During the sleep, the main
- * thread starts to migrate the pages. The touch after the sleep interrupts the migration.
+ * Body of a thread that runs before the main thread on their common CPU. Each touch interrupts a
+ * migration by the main thread.
  */
 static void *touch_first(void *arg)
 {
@@ -604,6 +599,7 @@ static void *touch_first(void *arg)
 	run_first(2);
 	for (i = 0; i < touch_rounds; i++) {
 		to_vram();
+		/* During this sleep, the main thread starts to migrate the pages. */
 		vg_sleep_us(rand_r(&seed) % (2 * touch_us));
 		touch(*(int *)arg);
 	}
@@ -677,9 +673,8 @@ static void *touch_together(void *arg)
 }
 
 /*
- * Several threads read the same pages of VRAM at the same time. Catches: the faults of the
- * threads hold page references that prevent the migration, so that no thread continues; a page
- * has wrong contents after several threads waited for it.
+ * Threads read the same pages in VRAM at the same time. Catches: page references of waiting faults
+ * prevent the migration; a page has wrong contents.
  */
 static void touched_together(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GPUs access shared memory in the VRAM of another GPU. Catches: memory migrates although the GPU
- * can reach it; bytes are lost; a page table entry for a peer's VRAM stays valid after the memory
- * was moved, unmapped or replaced.
+ * GPUs access shared memory in another GPU's VRAM. Catches: needless migration; lost bytes; stale
+ * page table entries for a peer's VRAM.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,8 +122,8 @@ static void expect_no_move(struct traffic before)
 }
 
 /*
- * All GPUs copy at the same time, each to and from the memory of every GPU. Catches:
- * memory migrates, although all GPUs of the hive can use it in place.
+ * All GPUs copy at the same time, to and from the memory of every GPU. Catches: memory migrates
+ * although the hive's GPUs reach it.
  */
 static void all_to_all(int xnack)
 {
@@ -170,9 +169,8 @@ static void all_to_all(int xnack)
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
 			/*
-			 * Let GPU i write the data that the next round reads. In a hive, p[k] is
-			 * in the VRAM of GPU k. GPU i changes from round to round, and may be
-			 * GPU k itself.
+			 * Let GPU i write the data that the next round reads. In a hive, p[k] is in
+			 * the VRAM of GPU k.
 			 */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
@@ -196,8 +194,8 @@ static void all_to_all_no_retry(void)
 }
 
 /*
- * mprotect() removes the page table entries of the GPUs. The next fault of GPU 1 must map the
- * pages again. In a hive, the pages must stay in the VRAM of GPU 0.
+ * mprotect() removes the GPUs' page table entries. A fault of GPU 1 must map the pages again,
+ * and in a hive not migrate them.
  */
 static void by_fault(void)
 {
@@ -210,9 +208,8 @@ static void by_fault(void)
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
 		/*
-		 * Remove the GPUs' page table entries. As a side effect, the CPU's entries of pages
-		 * in VRAM stay read-only after the second mprotect(). So GPUs may map these pages
-		 * for reading only. gpu_check() needs no more; for gpu_write() see below.
+		 * Remove the GPUs' page table entries. The CPU's entries of pages in VRAM become
+		 * read-only, so GPUs may map these pages only for reading.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -226,9 +223,8 @@ static void by_fault(void)
 		CHECK(!hive() || traffic().peer >= before.peer + PAGES,
 		      "%lu pages of a peer's", traffic().peer - before.peer);
 		/*
-		 * The CPU's page table entries of the pages in VRAM are read-only (see above). So
-		 * no GPU may map these pages for writing, and this write of a GPU has a fault. The
-		 * driver then migrates the pages to system memory.
+		 * The CPU's entries of the pages are still read-only, so this write faults, and the
+		 * driver migrates the pages to system memory.
 		 */
 		gpu_write(1, p, SEED + i + 1);
 		OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[0].gpu_id));
@@ -387,9 +383,8 @@ static void no_access(void)
 }
 
 /*
- * Put memory in the VRAM of GPU 0 (in a hive; otherwise the memory is in system memory). While
- * GPU 1 writes to the memory, remove GPU 0 or, if @remove is false, unbind the driver from GPU 0.
- * Catches: contents are lost.
+ * While GPU 1 writes to VRAM of GPU 0, remove GPU 0 or, if @remove is false, only unbind the
+ * driver. Catches: contents are lost.
  */
 static void unplugged(int xnack, bool remove)
 {
@@ -398,6 +393,7 @@ static void unplugged(int xnack, bool remove)
 
 	start(xnack);
 	OK(vg_pci_name(&vg.gpu[0], name));
+	/* Without a hive, this memory is in system memory. */
 	p = memory_at(0, SEED);
 	kept = memory_at(0, SEED + 1);
 	gpu_check(1, p, SEED);
@@ -437,8 +433,8 @@ static void removed(void)
 }
 
 /*
- * Reset GPU 0. If the reset loses VRAM, the driver must soon remove the peer's page table
- * entries for this VRAM, and deny later accesses. The peer's own VRAM must be unchanged.
+ * Reset GPU 0. If VRAM is lost, the driver must soon remove the peer's page table entries for this
+ * VRAM, and deny later accesses.
  */
 static void reset(void)
 {
@@ -467,6 +463,7 @@ static void reset(void)
 		gpu_check(1, own, SEED + 1);
 	}
 	tap_expect_stop(&q[1], stage[1].va, (uintptr_t)p, VG_PAGE);
+	/* The peer's own VRAM must be unchanged. */
 	OK(vg_pattern_check(own, SIZE, SEED + 1, 0));
 }
 
@@ -482,8 +479,8 @@ static void say(const char *word)
 }
 
 /*
- * The host takes the link between the GPUs down and up. While the link is down, an access
- * over the link must raise a fault. The fault must be reported and must stop the queue.
+ * The host takes the link between the GPUs down and up. Without the link, an access must cause a
+ * reported fault and stop the queue.
  */
 static void link_down(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Placement of shared memory by GPU faults, for each value of the module parameter svm_policy.
- * Catches: the driver ignores the policy; memory leaves the requested location; GPUs migrate memory
- * from each other without end; a fault stops a process when VRAM is full.
+ * Tests where GPU faults place memory, for each svm_policy (module parameter). Catches: a wrong
+ * place; endless migration; a process that stops when VRAM is full.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,9 +201,8 @@ static void attributes_adaptive(void)
 }
 
 /*
- * Policy adaptive: the first four faults of the GPU in a range, one in each granule, must leave
- * the memory in place. Further faults must migrate their granules to VRAM, because the GPU uses
- * the range.
+ * Policy adaptive: the first four faults in a range must leave memory in place. Further faults must
+ * migrate their granules to VRAM.
  */
 static void adaptive(void)
 {
@@ -223,13 +221,13 @@ static void adaptive(void)
 	OK(vg_pattern_check(p, size, SEED, 0));
 
 	/*
-	 * Prefetch a new range to VRAM, and let the CPU migrate the range back. The policy
-	 * takes the prefetch as a sign that the GPU uses the range. Therefore the first
-	 * fault must migrate its granule to VRAM.
+	 * The policy takes a prefetch as a sign that the GPU uses the range. So the first fault
+	 * must migrate its granule to VRAM.
 	 */
 	p = filled(size, SEED + 1);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
 	OK(vg_svm_prefetch(&vg, p, size, id));
+	/* The CPU reads the range, which migrates the range back. */
 	OK(vg_pattern_check(p, size, SEED + 1, 0));
 	expect_vram(p, size, 0);
 	read_by(0, p, GRANULE, SEED + 1);
@@ -329,8 +327,8 @@ static void tight(void)
 }
 
 /*
- * Two GPUs copy between the same two buffers in opposite directions. Each copy needs both
- * buffers at once. Catches: the GPUs migrate the buffers from each other without end.
+ * Two GPUs copy between two buffers in opposite directions. Each copy needs both buffers. Catches:
+ * the GPUs migrate the buffers from each other without end.
  */
 static void two_at_once(const char *policy)
 {
@@ -401,9 +399,8 @@ static void two_adaptive(void)
 }
 
 /*
- * Two GPUs use a whole range alternately, beginning with GPU 0. If @goes_along is true, the
- * first use by GPU 1 must migrate the range to GPU 1. If @goes_along is false, this use must
- * migrate no page to GPU 1.
+ * Two GPUs use a range alternately. If @goes_along, the first use by GPU 1 must migrate the range
+ * to GPU 1, else no page.
  */
 static void in_turn(const char *policy, bool goes_along)
 {

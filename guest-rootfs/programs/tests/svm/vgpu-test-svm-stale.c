@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The driver serves a retry fault late, after the memory was unmapped or protected, and must drop
- * the fault as stale. Catches: the driver denies the fault, because svm_range_invalidate() did not
- * record the time of the change (svm_fault_checkpoint()).
+ * The driver serves a retry fault late, after memory was unmapped or protected. Catches: the driver
+ * denies the fault instead of dropping it as stale.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -89,11 +88,7 @@ static void await_faults(uint64_t before, uint64_t n)
 	}
 }
 
-/*
- * A thread that changes the memory when it reads a byte from go[0]. The test creates the
- * thread before the driver's worker holds mmap_lock, because the allocation of the thread's
- * stack needs mmap_lock.
- */
+/* A thread that changes the memory when it reads a byte from go[0]. */
 struct taker {
 	const struct way *way;
 	char *p;
@@ -108,9 +103,8 @@ static void *taker_run(void *arg)
 	char byte;
 
 	/*
-	 * Call take() on other memory first, so that the code of take() is read from the program
-	 * file now. Otherwise the call below might sleep until this code is read, and taker_go()
-	 * would mistake this sleep for the wait for mmap_lock.
+	 * Read the code of take() from the program file now. taker_go() would mistake a later
+	 * page-in for the wait for mmap_lock.
 	 */
 	t->way->take((char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE);
 	t->tid = gettid();
@@ -120,8 +114,8 @@ static void *taker_run(void *arg)
 }
 
 /*
- * Fault in the stack pages that this thread's next system calls use. A later fault on such a page
- * might wait for mmap_lock, which the driver's worker holds until this thread calls tap_step().
+ * Fault in this thread's next stack pages. A later fault might wait for mmap_lock, which the
+ * driver's worker holds until tap_step().
  */
 static void touch_stack(void)
 {
@@ -133,6 +127,10 @@ static void touch_stack(void)
 	(void)room[0];
 }
 
+/*
+ * Call before the driver's worker holds mmap_lock: the allocation of the thread's stack needs
+ * mmap_lock.
+ */
 static void taker_start(struct taker *t)
 {
 	const struct sched_param param = { .sched_priority = 1 };
@@ -141,8 +139,8 @@ static void taker_start(struct taker *t)
 	CHECK(!pipe(t->go), "pipe: %s", strerror(errno));
 	pthread_attr_init(&attr);
 	/*
-	 * Make the new thread a real-time thread. When the driver's worker releases mmap_lock, the
-	 * kernel then gives the lock to this thread before the worker can take the lock again.
+	 * The new thread is a real-time thread: when the driver's worker releases mmap_lock, this
+	 * thread gets the lock before the worker can retake it.
 	 */
 	CHECK(!pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED) &&
 	      !pthread_attr_setschedpolicy(&attr, SCHED_FIFO) &&
@@ -176,9 +174,8 @@ static void run_queue(const struct vg_queue *q, bool on)
 }
 
 /*
- * Wait until the copy on @q is done. The fault of this copy was the last to arrive, and the driver
- * serves faults in the order of arrival. So all faults are served after this wait. None may be
- * denied.
+ * Wait until the copy on @q is done. Its fault arrived last, and the driver serves faults in order,
+ * so all faults are served.
  */
 static void served(struct vg_queue *q, uint32_t seq)
 {
@@ -207,8 +204,8 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Cause the faults of the jobs "stalled", "late" and "other", in this order. Change the memory at
- * @p after the fault of "late" has arrived, but before the driver's worker serves this fault.
+ * Cause faults of the jobs "stalled", "late" and "other", in this order. Change the memory at @p
+ * while the fault of "late" waits.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
@@ -218,9 +215,8 @@ static void fault_and_take(const struct way *way, char *p)
 
 	taker_start(&taker);
 	/*
-	 * The driver's worker serves the fault of "stalled" first. This fault is on a page of the
-	 * FUSE file @file, so the worker waits in the page-in, with mmap_lock held for reading,
-	 * until with_server() serves the page. The faults of "late" and "other" wait meanwhile.
+	 * The fault of "stalled" is on a FUSE file, so the driver's worker waits with mmap_lock
+	 * read-locked until with_server() serves the page.
 	 */
 	vg_queue_submit(&stalled.q);
 	await_faults(faults, 1);
@@ -231,9 +227,8 @@ static void fault_and_take(const struct way *way, char *p)
 	await_faults(faults, 3);
 	tap_await(fds);
 	/*
-	 * The driver's worker holds mmap_lock until with_server() serves the page, and
-	 * with_server() waits for tap_step(). So before tap_step(), this thread must not need
-	 * mmap_lock: allocate no memory, and access no page for the first time.
+	 * Until tap_step(), the driver's worker holds mmap_lock. So this thread must allocate no
+	 * memory and access no page for the first time.
 	 */
 	taker_go(&taker);
 	tap_step(fds);
@@ -341,10 +336,8 @@ static void after_mprotect(void)
 }
 
 /*
- * munmap() first removes the VMA and then calls svm_range_invalidate(), which records the time. An
- * engine faults on the memory between these two steps. The driver must wait until the time is
- * recorded, and then drop the fault as stale, because the fault is older. Catches: the driver
- * denies this fault, because there is no VMA.
+ * A fault arrives after munmap() removes the VMA and before svm_range_invalidate() records the
+ * time. Catches: the driver denies the fault. Correct: drop as stale.
  */
 static void during_munmap(void)
 {
@@ -364,9 +357,8 @@ static void during_munmap(void)
 	taker.p = p;
 	taker_start(&taker);
 	/*
-	 * Delay svm_range_invalidate(), the MMU notifier of the memory at @p. The jobs use the page
-	 * before @p, which unmap_from_before() unmaps in the same munmap(). munmap() calls the MMU
-	 * notifier of the page before @p first, and that notifier waits for the jobs.
+	 * Delay svm_range_invalidate() for @p. munmap() first calls the notifier of the page before
+	 * @p. That notifier waits for the jobs of hold_engines().
 	 */
 	hold_engines(&h, gpu, p - VG_PAGE, VG_PAGE);
 	faults = tap_driver_counter(gpu, "faults_retry");

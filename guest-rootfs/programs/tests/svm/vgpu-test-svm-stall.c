@@ -40,8 +40,8 @@ static pid_t start(void (*fn)(void))
 }
 
 /*
- * Let the GPU copy a page of a file whose file system replies late (slow-file.h). The copy
- * faults, and the driver can repair the fault only after the reply.
+ * Let the GPU copy a page of a file with late replies (slow-file.h). The driver repairs the copy's
+ * fault only after the reply.
  */
 static void stalled(void)
 {
@@ -58,8 +58,8 @@ static void stalled(void)
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
 	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
 	/*
-	 * Wait twice as long as beside(), which runs in another process. If both processes stall,
-	 * the wait of beside() must fail first: only this failure shows the bug.
+	 * Wait longer than beside() in the other process: if both stall, beside() must fail first,
+	 * because only its failure shows the bug.
 	 */
 	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 0));
@@ -190,15 +190,15 @@ static void await_faults(uint64_t before, uint64_t n)
 }
 
 /*
- * Create the file and start two processes: pid[0] runs @fn, in which GPU faults wait for the file's
- * pages; pid[1] runs @other. On return, the calling process can read from pid[1] through fds[0],
- * and write to pid[1] through fds[1].
+ * Create the file, and start pid[0] with @fn and pid[1] with @other. GPU faults in @fn wait for the
+ * file's pages.
  */
 static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 		       pid_t pid[2], int fds[2])
 {
 	slow_file_make(&file, bytes, SEED);
 	CHECK(!pipe(to_beside) && !pipe(to_server), "pipe: %s", strerror(errno));
+	/* The caller reads from pid[1] through fds[0], and writes to pid[1] through fds[1]. */
 	fds[0] = to_server[0];
 	fds[1] = to_beside[1];
 	pid[0] = start(fn);
@@ -210,8 +210,8 @@ static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 }
 
 /*
- * A page-in for a fault of one process stalls. Meanwhile a second process faults, and then ends.
- * Catches: the fault or the end of the second process waits for the page-in.
+ * Catches: while a page-in for a fault of one process stalls, a fault or the end of another process
+ * waits for the page-in.
  */
 static void goes_on(void)
 {
@@ -221,8 +221,8 @@ static void goes_on(void)
 	start_both(VG_PAGE, stalled, beside, pid, fds);
 	slow_file_await_read(&file);
 	/*
-	 * The driver's worker for faults of the first process waits for the file's page. Wait
-	 * until the second process is ready, let it fault, and wait for its end.
+	 * The driver's worker for the first process waits for the file's page. Let the second
+	 * process fault, and wait for its end.
 	 */
 	tap_await(fds);
 	tap_step(fds);
@@ -236,9 +236,8 @@ static void goes_on(void)
 }
 
 /*
- * Catches: a process keeps all slots of the retry CAM while its page-in stalls, so that
- * no other process can fault; the queues of the stalled process do not continue after
- * the page-in.
+ * Catches: a process with a stalled page-in keeps all slots of the retry CAM, so that no other
+ * process can fault.
  */
 static void cam_is_left(void)
 {
@@ -262,6 +261,7 @@ static void cam_is_left(void)
 		slow_file_await_read(&file);
 		slow_file_answer(&file);
 	}
+	/* Catches: the queues of the stalled process do not continue after the page-in. */
 	tap_reap(&pid[0], 1);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests shared virtual memory: faults, migration, attributes, XNACK modes.
- * Catches: bytes are lost or written twice when an access is replayed; the GPU maps the
- * wrong page; data is left behind in VRAM; attributes apply outside their range.
+ * Tests shared virtual memory: faults, migration, attributes, XNACK modes. Catches: lost or
+ * repeated writes; a wrong page; data left in VRAM; attributes outside their range.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -480,8 +479,8 @@ static void xnack_off_ranges(uint64_t size, char **src, char **dst)
 }
 
 /*
- * XNACK off: the kernel changes pages of a registered range during a copy. The queue
- * must be evicted, the range must be mapped again, and no byte may be lost.
+ * XNACK off: the kernel changes mappings of a registered range during a copy. The driver must evict
+ * the queue and map the range again.
  */
 static void xnack_off_invalidated(void)
 {
@@ -506,8 +505,8 @@ static void xnack_off_invalidated(void)
 }
 
 /*
- * End the process during copies. The exit clears the page table entries range by range, before
- * it stops the queues. There are many ranges, so that the copies access cleared entries meanwhile.
+ * End the process during copies. The exit clears page table entries before it stops the queues, so
+ * copies access cleared entries.
  */
 static void ends_under_copies(void *arg)
 {
@@ -517,6 +516,10 @@ static void ends_under_copies(void *arg)
 
 	(void)arg;
 	xnack_off_ranges(size, &src, &dst);
+	/*
+	 * Create many ranges: the exit clears entries range by range, so the copies continue
+	 * meanwhile.
+	 */
 	for (i = 0; i < size / VG_PAGE; i += 4)
 		OK(vg_svm_set1(&vg, src + i * VG_PAGE, VG_PAGE,
 			       KFD_IOCTL_SVM_ATTR_GRANULARITY, 3));
@@ -526,8 +529,8 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * With XNACK off, a process exits during its copies. The exit clears page table entries that the
- * copies still use. Catches: the driver counts the accesses of these copies as unrepaired faults.
+ * With XNACK off, the exit of a process clears page table entries that copies still use. Catches:
+ * the driver counts these accesses as unrepaired faults.
  */
 static void xnack_off_ends(void)
 {
@@ -548,9 +551,8 @@ static void xnack_off_ends(void)
 }
 
 /*
- * XNACK off: SET_ATTR must map the pages that are not mapped, and no others. Catches: a
- * range is treated as complete although pages are not mapped; the entries of a range are
- * written again each time the range is registered.
+ * XNACK off. Catches: SET_ATTR leaves pages unmapped because it takes a range as complete; SET_ATTR
+ * writes the entries of mapped pages again.
  */
 static void xnack_off_again(void)
 {
@@ -604,10 +606,7 @@ struct read_only {
 	bool vram;
 };
 
-/*
- * With GPU_RO the GPU must be able to read, but not to write, and the CPU must be able to
- * write. Without GPU_RO the GPU must also be able to write.
- */
+/* With GPU_RO, the CPU can write, and the GPU only read. Without GPU_RO, the GPU can also write. */
 static void read_only_at(void *arg)
 {
 	const struct read_only *how = arg;

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`.
-
-The arguments are the JavaScript files of the libraries that draw: Mermaid and WaveDrom. Standard input is a JSON object
-that has the source of each picture by file name. Standard output is a JSON object with the pictures (SVG) by the same
-names.
+"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`. Reads sources from standard input and
+writes SVG to standard output: JSON objects by file name.
 """
 
 import json
@@ -16,7 +13,7 @@ from vgpu_tools.docs.site.browser import chromium
 
 
 def main(scripts: list[str]) -> None:
-    """Draw all sources."""
+    """Draw all sources. `scripts` are the JavaScript files of Mermaid and WaveDrom."""
     drawn = {}
     with chromium() as browser, browser.new_page() as page:
         for script in [*scripts, Path(__file__).with_name("draw.js")]:

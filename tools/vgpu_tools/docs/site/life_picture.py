@@ -15,10 +15,8 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-# Distances from the picture's left edge, in points:
-#     AXIS      the axis of time
-#     LEADER    the left edge of the rows; a line leads from the axis to each row, see _axis()
-#     TIMES     the right edge of the times in the rows
+# Distances from the picture's left edge, in points: the time axis; the rows' left edge; the right edge of the times in
+# the rows.
 AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark

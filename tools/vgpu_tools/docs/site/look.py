@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks the pages of the built site in a browser: links, loaded files, pictures, errors of scripts,
-the width of the page, and accessibility (axe-core).
-
-`python -m vgpu_tools.docs.site.look FOLDER` prints the results as TAP, with a case for each page.
+"""Checks the pages of the built site in a browser, for example links and accessibility (axe-core).
+`python -m vgpu_tools.docs.site.look FOLDER` prints TAP, a case per page.
 """
 
 import sys

@@ -2,12 +2,12 @@
 """The directive `picture`: a drawing with a caption.
 
     ```{picture} NAME
-    :alt: what the drawing shows, in words
+    :alt: the drawing in words
 
-    The caption: which question the drawing answers, and how to read it.
+    The caption.
     ```
 
-NAME is a file in docs/pictures/, without the suffix, or a picture of vgpu_tools.docs.pictures.
+NAME.* is in docs/pictures/, or made by vgpu_tools/docs/pictures.py.
 """
 
 from html import escape

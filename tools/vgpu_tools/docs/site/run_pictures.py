@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws the pictures of runs: `python -m vgpu_tools.docs.site.run_pictures FOLDER` reads the numbers as JSON from
-standard input (vgpu_tools/trace/figures.py describes them), and writes an SVG file for each picture.
-
-The same numbers give the same files.
+"""Draws the pictures of runs: `python -m vgpu_tools.docs.site.run_pictures FOLDER`. Reads numbers (trace/figures.py) as
+JSON from standard input. The same numbers give the same SVG files.
 """
 
 import io
