@@ -187,9 +187,9 @@ err_kfd:
 module_init(vgpu_module_init);
 
 /*
- * A task may be preempted in code that is freed next (vgpu_job_destroy(),
- * kfd_process_free_notifier()). synchronize_rcu_tasks() waits for preempted tasks, if the kernel
- * has ftrace, kprobes or BPF.
+ * A task may be preempted at the end of vgpu_job_destroy() or kfd_process_free_notifier(). The
+ * module's code is freed next, so wait until the task has left this code. (In a preemptible
+ * kernel without ftrace, kprobes and BPF, synchronize_rcu_tasks() does not wait for the task.)
  */
 static void __exit vgpu_module_exit(void)
 {

@@ -72,7 +72,10 @@ static int vgpu_prepare(struct device *dev)
 
 	if (!vgpu_hw_present(vdev))
 		return 0;
-	/* After the sleep, or if the sleep is aborted, vgpu_pm_notify() undoes the evictions. */
+	/*
+	 * No error path undoes kfd_suspend(): vgpu_pm_notify() calls kfd_resume() after the sleep,
+	 * and also if the sleep is aborted.
+	 */
 	ret = kfd_suspend(vdev, true);
 	if (ret)
 		return ret;

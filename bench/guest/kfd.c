@@ -93,8 +93,9 @@ static void bench_lives(struct bench *b)
 	/* The loops map their BOs at the address range that this BO reserves. */
 	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
 	/*
-	 * The first access to a page of VRAM costs a fault on the host. So first allocate twice
-	 * the size of VRAM, unmeasured.
+	 * The first access to a page of VRAM costs a fault on the host. So first run unmeasured
+	 * loops. Together they allocate twice the size of VRAM, because some loops may reuse
+	 * memory of earlier loops.
 	 */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
 	/*
@@ -350,8 +351,8 @@ static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 	must(map.n_success == n ? 0 : vg_fail(-EPROTO, "%u of %u mapped",
 					      map.n_success, n), "map");
 	/*
-	 * The driver keeps the empty page tables for up to 100 ms, so the next call mostly uses
-	 * them again.
+	 * The driver keeps empty page tables for up to 100 ms after the unmap, so the next call of
+	 * map_us() mostly uses them again.
 	 */
 	must(vg_ioctl(&b->vg, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &unmap),
 	     "unmap");

@@ -28,12 +28,13 @@ static const struct {
 	void (*bare)(void);		/* called before this program opens KFD */
 	void (*fn)(struct bench *b);
 } parts[] = {
-	{ "memory", bench_tables, bench_memory },	/* memory manager; needs a larger guest */
+	/* memory manager; needs 5 GiB of RAM and 2 GiB of VRAM */
+	{ "memory", bench_tables, bench_memory },
 	{ "evict", NULL, bench_evict },		/* only the evictions of "memory" */
 	{ "kfd", NULL, bench_kfd },		/* KFD's calls */
 	{ "crowd", bench_crowd, NULL },		/* many processes with queues */
 	{ "peers", NULL, bench_peers },		/* mappings on several GPUs */
-	/* shared virtual memory (SVM); needs a larger guest */
+	/* shared virtual memory (SVM); needs 5 GiB of RAM and 2 GiB of VRAM */
 	{ "svm", bench_svm_bare, bench_svm },
 	{ "svm-gpus", NULL, bench_svm_gpus },	/* faults of several GPUs in SVM */
 };

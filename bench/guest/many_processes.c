@@ -23,8 +23,8 @@
 #define POLL_US		2000
 
 /*
- * The first WITH_SDMA processes have two SDMA queues each. The device has only 16 hardware queues
- * for SDMA, and 9 VMIDs for such processes.
+ * Only the first WITH_SDMA processes have SDMA queues, two each. Together, these processes use all
+ * 16 hardware queues that the device has for SDMA queues without XGMI.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
@@ -37,7 +37,6 @@ struct crowd {
 	 * device saves no waves.
 	 */
 	int save;
-	/** @save_bytes: size of the context save area in bytes */
 	uint64_t save_bytes;
 	/** @ready: pipe to which each process writes a byte when it is ready */
 	/** @gate: pipe; the parent closes its write end when all processes are ready */

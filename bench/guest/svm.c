@@ -100,8 +100,8 @@ static char *range_at(char *base, uint64_t i)
 }
 
 /*
- * Measure the look-up of one of @n ranges, and the split of a range into three. *@used counts the
- * earlier calls for @n.
+ * Measure the look-up of one of @n ranges, and the split of a range into three. *@used is the
+ * number of earlier calls with the same @n. It selects ranges that those calls have not split.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)
@@ -125,7 +125,7 @@ static void measure_ranges(struct bench *b, char *base, uint64_t n,
 	 */
 	start = vg_now();
 	for (i = 0; i < TRIES / 2; i++) {
-		/* *used differs in each call for n, so each call splits other ranges. */
+		/* *used differs between calls with the same @n, so they split different ranges. */
 		uint64_t at = n / (TRIES / 2) * i + *used;
 
 		must(vg_svm_set1(&b->vg, range_at(base, at) + VG_PAGE, VG_PAGE,

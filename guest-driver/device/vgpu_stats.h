@@ -20,7 +20,7 @@ enum vgpu_counter {
 	VGPU_STAT_PT_BYTES,
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	/* interrupts of KFD events left to scan_work, because too many calls wait for the event */
+	/* interrupts that scan_work handles later, because too many calls wait for the KFD event */
 	VGPU_STAT_EVENTS_DEFERRED,
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM pages migrated to VRAM */
 	VGPU_STAT_PAGES_TO_SYSTEM,	/* SVM pages migrated to system memory */
@@ -36,7 +36,8 @@ enum vgpu_counter {
 	VGPU_STAT_GART_RECOVERIES,	/* rewrites of the GART's table after a fault of VMID 0 */
 	VGPU_STAT_GART_WRONG,		/* wrong entries found in the GART's table by a recovery */
 	VGPU_STAT_RECOVERY_FAILURES,	/* recoveries that failed, so all engines are given up */
-	VGPU_STAT_JOBS_RERUN,		/* jobs pending when a recovery restarts their ring */
+	/* Jobs that run, again or for the first time, when a recovery restarts their ring. */
+	VGPU_STAT_JOBS_RERUN,
 	VGPU_STAT_JOBS_BY_CPU,		/* jobs that the CPU executed instead of an engine */
 	VGPU_STAT_JOBS_FAILED,		/* failed jobs of the kernel's SDMA rings */
 	VGPU_STAT_QUEUES_STOPPED,	/* SDMA user queues that a recovery stopped for good */

@@ -87,7 +87,11 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 	return 0;
 }
 
-/* If earlier jobs of the file may be running, wait until the BOs are cleared and copied. */
+/*
+ * If jobs of the file may be running, wait until all clears and moves of the BOs end. The caller
+ * then maps the BOs, and the running jobs can access the BOs at once. No job may access memory
+ * that is still being cleared or moved.
+ */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
 	struct drm_gem_object *gem;
@@ -243,8 +247,8 @@ static u64 cs_push(struct vgpu_cs *cs)
 	drm_sched_job_arm(&job->base.base);
 	fence = dma_fence_get(&job->base.base.s_fence->finished);
 	/*
-	 * While the job runs, its fence in the reservations prevents moves of the BOs. In the
-	 * reservation vf->root, it prevents the removal of the file's mappings.
+	 * Moves of a BO wait for the fences in the BO's reservation. Removals of the file's GPU
+	 * mappings wait for the fences in the reservation of vf->root.
 	 */
 	drm_exec_for_each_locked_object(&cs->exec, gem) {
 		dma_resv_add_fence(gem->resv, fence, DMA_RESV_USAGE_WRITE);
@@ -302,16 +306,16 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	 */
 	ret = cs_reserve(cs, cs_place);
 	/*
-	 * Retry with GTT, in case VRAM is full. The retry is also right after -EDEADLK, because
-	 * the first try has dropped all reservations.
+	 * The retry uses GTT if VRAM is full. The retry is also correct after -EDEADLK, because the
+	 * first try has dropped all reservations.
 	 */
 	if (ret == -ENOMEM)
 		ret = cs_reserve(cs, cs_place_no_evict);
 	if (ret)
 		return ret;
 	/*
-	 * All jobs of the file use one address space. So after vgpu_vm_update_moved(), earlier
-	 * jobs that still run can access the BOs, too.
+	 * All jobs of the file use one address space, so vgpu_vm_update_moved() also gives earlier
+	 * jobs access to the BOs. These jobs do not wait for clears and copies, so wait here.
 	 */
 	ret = cs_wait_content(cs);
 	if (!ret)
@@ -338,8 +342,9 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 }
 
 /*
- * Rebuild the page tables after a loss of VRAM, for contexts that were created after the loss.
- * Jobs of older contexts end with -ECANCELED (vgpu_ctx_state.vram_epoch).
+ * After a loss of VRAM, rebuild the page tables of the file's address space. Only contexts created
+ * after the loss use the new tables: jobs of older contexts end with -ECANCELED
+ * (vgpu_ctx_state.vram_epoch).
  */
 static int cs_restore_vm(struct vgpu_cs *cs)
 {

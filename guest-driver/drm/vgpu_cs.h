@@ -43,7 +43,7 @@ struct vgpu_cs_chunk {
 struct vgpu_cs {
 	/** @vf: file */
 	struct vgpu_file *vf;
-	/** @file: DRM core's structure of @vf */
+	/** @file: DRM core's structure for the same open file as @vf */
 	struct drm_file *file;
 	/** @ctx: context */
 	struct vgpu_ctx *ctx;

@@ -326,11 +326,11 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * Context: may wait for user space; no locks, no section of drm_dev_enter().
  *
  * Return:
- * * 0, -EFAULT, -ENOMEM, -ERESTARTSYS
- * * -EINVAL: invalid argument, user-fence BO, or syncobj to signal
- * * -ENOENT: unknown BO list, BO in a list, or syncobj to wait for; or no engine
+ * * 0, -EFAULT, -ENOMEM; -ERESTARTSYS on a signal
+ * * -EINVAL: invalid argument, invalid BO for the user fence, or unknown syncobj to signal
+ * * -ENOENT: unknown BO list, unknown BO in a list, unknown syncobj to wait for, or no engine
  * * -ETIME: a timeline point was not submitted within five seconds
- * * error of the last job of a ring that an IB or dependency names
+ * * the error of a ring's last job, if an IB or a dependency names this ring
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

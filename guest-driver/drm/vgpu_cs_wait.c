@@ -219,7 +219,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	if (found < 0) {
 		left = found;
 	} else if (found < n) {
-		/* wait_find_all() stops at the first job that is done: users[found]. */
+		/* wait_find_all() has found that users[found] is done: do not wait. */
 		first = found;
 	} else {
 		/*

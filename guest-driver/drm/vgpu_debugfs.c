@@ -175,8 +175,8 @@ static int vgpu_vm_info_show(struct seq_file *m, void *data)
 
 	kfd_print_vms(vdev, &p);
 	/*
-	 * filelist_mutex keeps the address spaces of listed files: DRM takes a file off the list
-	 * before it calls vgpu_file_close().
+	 * vgpu_file_close() frees the address space of a file. Before this, DRM takes
+	 * filelist_mutex to remove the file from the list. So no address space is freed here.
 	 */
 	mutex_lock(&vdev->drm.filelist_mutex);
 	list_for_each_entry(file, &vdev->drm.filelist, lhead) {

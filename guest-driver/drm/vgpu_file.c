@@ -183,9 +183,9 @@ bool vgpu_file_busy(struct vgpu_file *vf)
 }
 
 /**
- * vgpu_file_open_bo() - count a new handle of a file
+ * vgpu_file_open_bo() - count a new handle of a BO in a file
  * @gem: BO
- * @file: file
+ * @file: file that gets the handle
  *
  * Return: 0, -EPERM for a VM_ALWAYS_VALID BO of another file, -ENOMEM.
  */
@@ -277,7 +277,7 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  *
  * Context: kfd_process.mutex of this process is held; no reservation.
  *
- * Return: true if found. Then @bo may be mapped until the mutex is released.
+ * Return: true if found. Then, while the mutex is held, the caller may map @bo for the GPU.
  */
 bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -291,7 +291,7 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
  *
  * Context: va_lock of @vf->vm is held; no reservation.
  *
- * Return: true if found. Then @bo may be mapped until va_lock is released.
+ * Return: true if found. Then, while va_lock is held, the caller may map @bo for the GPU.
  */
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -411,11 +411,11 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
 }
 
 /**
- * vgpu_file_stop_jobs() - free the contexts of a file before its handles are closed
- * @file: file that is about to be closed
+ * vgpu_file_stop_jobs() - free a file's contexts, so that each job starts or ends
+ * @file: file that is about to be closed; the handles are still open
  *
- * Waits until the file's jobs have started. If the wait ends early, the remaining jobs end with
- * -ESRCH (see vgpu_ctx_put()).
+ * Waits until the file's jobs have started. A fatal signal or a timeout ends the wait. Then the
+ * jobs that have not started end with -ESRCH (see vgpu_ctx_put()).
  *
  * Context: sleeps.
  */

@@ -28,8 +28,9 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
 	/*
-	 * A concurrent close removes the BO's last handle, waits for kfd_process.mutex (held here),
-	 * and then removes the BO's mappings. So no mapping outlives the handle.
+	 * Fail if another thread has closed the last handle of @bo. If a thread closes this handle
+	 * later, that thread waits for kfd_process.mutex (held here), and then removes the new
+	 * mapping.
 	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;

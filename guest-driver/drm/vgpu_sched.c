@@ -2,8 +2,8 @@
 /*
  * Creates and submits jobs of the render node.
  *
- * job_prepare() and job_run() must not allocate memory or take a reservation: either may wait for
- * the job's fence.
+ * job_prepare() and job_run() must not allocate memory or take a reservation: memory reclaim and
+ * the reservation's holder may wait for the job's fence.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -65,8 +65,8 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from an address space. Returns a fence to wait for if all VMIDs are busy,
- * else NULL. The caller holds vmid_lock.
+ * Take an idle VMID from its address space, so that vgpu_vm_get_vmid() finds a free VMID. Returns a
+ * fence to wait for if no VMID is idle, else NULL. The caller holds vmid_lock.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -74,7 +74,10 @@ static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 	struct dma_fence *wait = NULL;
 	unsigned int i, pass;
 
-	/* Pass 1 takes reserved VMIDs (vgpu_vm.vmid_reserved). It runs only if all are reserved. */
+	/*
+	 * Pass 0 skips reserved VMIDs (vgpu_vm.vmid_reserved). Pass 1 runs only if all VMIDs are
+	 * reserved.
+	 */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < VGPU_NUM_GFX_VMIDS; i++) {
 			struct vgpu_vmid_slot *slot;
@@ -234,16 +237,16 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 	return fence;
 }
 
-/*
- * Wait for earlier jobs of the address space on this engine. A thread that waits for @job's
- * finished fence may free memory that these jobs use.
- */
+/* Wait for earlier jobs of the address space on this engine, before job_run() returns an error. */
 static void job_wait_earlier(struct vgpu_job *job)
 {
 	struct vgpu_sched *sched = job->vdev->sched;
 	struct dma_fence *last = NULL;
 
-	/* When job_run() returns an error, drm_sched signals @job's finished fence at once. */
+	/*
+	 * When job_run() returns an error, drm_sched signals @job's finished fence. A thread that
+	 * waits for this fence may free memory that the earlier jobs use, so these must end first.
+	 */
 	mutex_lock(&sched->vmid_lock);
 	if (job->vm->vmid) {
 		struct vgpu_vmid_slot *slot = &sched->vmid[job->vm->vmid - 1];
@@ -265,8 +268,9 @@ static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 	ret = job_check(job);
 	fence = ret ? ERR_PTR(ret) : job_submit(job);
 	/*
-	 * If the job fails here, wait for the earlier jobs. The wait blocks drm_sched's worker, but
-	 * cannot deadlock: the hardware fences of the earlier jobs signal without the worker.
+	 * After an error, drm_sched signals the job's finished fence. Earlier jobs must end first:
+	 * see job_wait_earlier(). The wait blocks drm_sched's worker, but cannot deadlock: the
+	 * hardware fences of the earlier jobs signal without the worker.
 	 */
 	if (IS_ERR(fence))
 		job_wait_earlier(job);
@@ -325,7 +329,9 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	/* No dma_fence_cb in the job: drm_sched may free the job while such callbacks run. */
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * A newer context may
+	 * Check the epoch of @state, not the epoch of @vm.
+	 *
+	 * A context created later may
 	 * update the epoch of @vm (vgpu_vm_restore_tables()). With the updated epoch this job would
 	 * run although VRAM has lost the content that the job needs.
 	 */

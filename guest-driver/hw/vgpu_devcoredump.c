@@ -15,7 +15,7 @@
 #include "vgpu_hw_priv.h"
 
 #define DUMP_BYTES	SZ_64K
-/* Dwords of a ring dumped at each of two places: from the oldest job on, and from rptr on. */
+/* A ring is dumped twice, this many dwords each: from its oldest pending job and from rptr. */
 #define DUMP_RING_DW	64u
 #define DUMP_IH		16u	/* newest interrupt entries that are dumped */
 #define DUMP_AROUND	4u	/* page-table entries dumped before and after the faulting one */

@@ -294,8 +294,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
  * @entry: address of the entry, in the CPU mapping of VRAM; ignored outside of the windows
  * @pte: the entry
  *
- * Called while the CPU executes a job. The CPU translates addresses through the shadow, because a
- * reset may destroy the table in VRAM.
+ * Called when the CPU, in place of an SDMA engine, executes a packet that writes the entry. For
+ * later packets that use the window, the CPU reads the entry from the shadow, because a reset may
+ * destroy the table in VRAM.
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
@@ -317,8 +318,9 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum contiguous pages for a PTEPDE packet. The packet plus a new WRITE header is then not
- * longer than WRITE data: 2 dwords a page.
+ * Minimum number of contiguous pages for a PTEPDE packet. A PTEPDE packet ends the WRITE packet
+ * before it, so the next WRITE packet costs a new header. For fewer pages, 2 dwords of WRITE data
+ * per page are shorter than the PTEPDE packet and this header.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 

@@ -23,7 +23,7 @@ struct vgpu_device;
  * to access memory without a GART address.
  */
 #define VGPU_GTT_WINDOW_PAGES	4096u		/* pages of a window: 16 MiB */
-/* Only these engines have a ring of the kernel. */
+/* One window for each SDMA engine that has a ring of the kernel. */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
 
 /* Dwords that vgpu_gart_emit_flush_tlb() writes. */

@@ -28,8 +28,8 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
 /*
- * PAGE_TABLE_DEPTH: the number of levels below the root PDB2, that is PDB1 and PDB0. PTB does not
- * count: only translate-further entries lead to PTB.
+ * PAGE_TABLE_DEPTH: levels below the root PDB2, that is PDB1 and PDB0. PTBs do not count: an entry
+ * of PDB0 is a PTE unless VGPU_PTE_TF is set.
  */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9

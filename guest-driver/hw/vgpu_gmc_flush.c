@@ -17,7 +17,10 @@
 /* The CPU's invalidation engines (VGPU_INV_ENGINES) are not those of jobs or the CP. */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
-/* The range register of this engine holds the gate (VGPU_GATE_REG), not a range of pages. */
+/*
+ * The CPU does not flush by engine VGPU_INV_ENGINE_GATE: the range register of that engine serves
+ * as VGPU_GATE_REG.
+ */
 static_assert(!(VGPU_INV_ENGINES & BIT(VGPU_INV_ENGINE_GATE)));
 static_assert(VGPU_INV_ENGINES < BIT(VGPU_NUM_INV_ENGINES));
 

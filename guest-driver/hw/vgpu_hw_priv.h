@@ -57,7 +57,10 @@
 
 static_assert(VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE +
 	      VGPU_VRAM_MAGIC_WORDS * sizeof(u64) <= VGPU_VRAM_RESERVED);
-/* mm/ manages the rest of VRAM, which must be a multiple of 2 MiB. */
+/*
+ * vgpu_nbio_init() checks that the size of VRAM is a multiple of VGPU_VRAM_RESERVED. So the part
+ * that mm/ manages is a multiple of 2 MiB, too.
+ */
 static_assert(VGPU_VRAM_RESERVED && !(VGPU_VRAM_RESERVED % SZ_2M));
 static_assert(VGPU_VRAM_RESERVED < VGPU_VRAM_MIN);
 /* The GART has pages besides the windows, for the kernel's rings and for mm/. */
@@ -70,8 +73,11 @@ static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /*
- * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c).
- * Engines 0 to 2 are left out, because firmware uses them on the chip.
+ * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c). The other
+ * engines are:
+ *
+ * - 0 to 2, which firmware uses on the chip
+ * - 3 to 5 and 16, which are defined below
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
 /* Invalidation engine that is left to the CP, on both hubs. */
@@ -84,8 +90,8 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 #define VGPU_INV_ENGINE_SDMA(n)	(4 + (n))
 
 /*
- * Invalidation engine of the MM hub that is never requested. Its range register serves as the gate
- * (vgpu_sdma_fault.c).
+ * This invalidation engine of the MM hub never flushes. The driver uses only its range register, as
+ * VGPU_GATE_REG.
  */
 #define VGPU_INV_ENGINE_GATE	16
 /* The gate: at the end of each kernel job, the SDMA engine waits until this register is 0. */
@@ -145,8 +151,8 @@ struct vgpu_gart {
 	/** @start: MC address of the GART's first page */
 	u64 start;
 	/**
-	 * @pages: number of entries for the transfer windows and for BOs. The entries for memory of
-	 * hw/ come last and are not counted
+	 * @pages: number of entries for the transfer windows and for BOs, without the entries for
+	 * memory that the code in hw/ allocates (for example, rings)
 	 */
 	u64 pages;
 	/** @total: number of entries in the whole table */
@@ -158,8 +164,9 @@ struct vgpu_gart {
 	/** @table: CPU mapping of the table */
 	__le64 __iomem *table;
 	/**
-	 * @shadow: intended content of the table, in system memory. Entries of the transfer windows
-	 * are stored only while the CPU executes jobs (vgpu_gart_note())
+	 * @shadow: intended content of the table, in system memory. Of the entries of transfer
+	 * windows, @shadow has only those that the CPU wrote in place of an SDMA engine
+	 * (vgpu_gart_note())
 	 */
 	u64 *shadow;
 };
@@ -211,7 +218,7 @@ struct vgpu_hw_state {
 	wait_queue_head_t inv_wait;
 	/** @inv_lock: protects @inv_epoch, @inv_hung and @inv_given_up */
 	spinlock_t inv_lock;
-	/** @inv_epoch: number of resets that have ended, also without success */
+	/** @inv_epoch: number of device resets that have ended, failed resets included */
 	unsigned int inv_epoch;
 	/** @inv_hung: a flush has requested a device reset, or a device reset is running */
 	bool inv_hung;
@@ -227,7 +234,10 @@ struct vgpu_hw_state {
 	struct vgpu_cp cp;
 	/** @recover: function, passed to vgpu_hw_init(), that requests a recovery */
 	vgpu_recover_fn recover;
-	/** @gart_cam: bitmap of the CAM slots of VMID 0 that wait for a recovery of the GART */
+	/**
+	 * @gart_cam: bitmap of the slots of the retry CAM that hold faults of VMID 0. The next
+	 * recovery rewrites the GART's table, then acknowledges these slots
+	 */
 	atomic_t gart_cam;
 	/**
 	 * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken

@@ -26,7 +26,8 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
 
 /**
  * vgpu_hw_restart() - reset the device and start all blocks but the engines
- * @vdev: device with parked engines, and with closed BARs or frozen user space
+ * @vdev: device with parked engines. User space cannot map pages of the BARs: either the caller has
+ *        called vgpu_io_map_close(), or user space is frozen
  * @vram_lost: receives whether the content of VRAM was lost
  *
  * The caller next calls vgpu_gart_rewrite() and flushes the TLB.

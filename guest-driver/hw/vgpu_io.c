@@ -47,7 +47,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
  *   vgpu_sdma_ring.rlc_off)
  * - entry of the GART: vgpu_gart_rewrite() repeats the write
  * - acknowledge of a CAM slot: a reset frees all slots
- * - HDP flush: a reset starts with one
+ * - HDP flush: not needed during a reset, because each reset starts with an HDP flush
  */
 
 /**
@@ -138,8 +138,12 @@ bool vgpu_io_map_is_closed(const struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_is_closed);
 
 /**
- * vgpu_io_map_end() - undo vgpu_io_map_begin()
+ * vgpu_io_map_end() - end the insertion of pages of a BAR
  * @token: token from vgpu_io_map_begin()
+ *
+ * A reset waits for this call in vgpu_io_map_sync().
+ *
+ * Context: the fault handler that called vgpu_io_map_begin(); does not sleep.
  */
 void vgpu_io_map_end(int token)
 	__releases(vgpu_io_map)

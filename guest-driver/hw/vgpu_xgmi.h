@@ -13,7 +13,7 @@ struct vgpu_device;
  * If the device is in no hive, all members are 0.
  */
 struct vgpu_xgmi {
-	/** @hive: number of the hive */
+	/** @hive: id that all GPUs of the hive share */
 	u64 hive;
 	/** @segment: bytes per node in the hive's address range */
 	u64 segment;

@@ -81,8 +81,8 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	if (bo->import)
 		return vgpu_import_mmap(bo, vma);
 	/*
-	 * ROCm's thunk maps BOs without CPU access by MAP_PRIVATE and PROT_NONE. Clear VM_MAYWRITE,
-	 * so that such a mapping never needs COW.
+	 * ROCm's thunk creates mappings with MAP_PRIVATE and PROT_NONE. TTM refuses a mapping that
+	 * may need COW, so clear VM_MAYWRITE: the mapping can never become writable.
 	 */
 	if (is_cow_mapping(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
 		vm_flags_clear(vma, VM_MAYWRITE);
@@ -380,8 +380,8 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 /* Time after which a kernel allocation of VRAM no longer waits for free VRAM, in jiffies. */
 #define BO_KERNEL_KEPT	(3 * HZ)
 /*
- * Maximum number of one-jiffy pauses of such an allocation. More pauses do not help if a
- * reservation's holder waits for the caller's lock.
+ * Maximum number of one-jiffy pauses (vgpu_vram_mgr_wait_kept()) in such an allocation. The limit
+ * ends a deadlock if a reservation's holder waits for a lock of the caller.
  */
 #define BO_KERNEL_HELD	(HZ / 4)
 
@@ -417,8 +417,8 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @mc_addr: receives the address for VMID 0, if not NULL
  * @cpu: receives the CPU address (I/O memory if in VRAM), if not NULL
  *
- * Context: sleeps; begins no wait for VRAM after 3 s. Reserves other BOs by trylock only, so the
- * caller may hold locks that are taken under reservations.
+ * Context: sleeps. After 3 s, starts no new wait for free VRAM. Reserves other BOs only by trylock,
+ * so the caller may hold locks that are taken under reservations.
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */

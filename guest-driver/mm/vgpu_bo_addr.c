@@ -23,8 +23,10 @@
  *
  * Waits for moves. Calls nest, and all of them return the same address.
  *
- * Return: the address, in I/O memory if the BO is in a BAR; ERR_PTR(-EINVAL) without memory or
- * contiguous VRAM; ERR_PTR(-ENOMEM).
+ * Return: the address, in I/O memory if the BO is in a BAR; or ERR_PTR():
+ *
+ * * -EINVAL: the BO has no memory, or is in VRAM that is not contiguous
+ * * -ENOMEM
  */
 void *vgpu_bo_kmap(struct vgpu_bo *bo)
 {
@@ -75,9 +77,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kunmap);
  * @offset: offset of the byte in the BO
  * @is_io: receives true for I/O memory
  *
- * Does not wait for moves. The address is valid up to the end of the page, until the BO moves.
+ * Does not wait for moves. Use the address only up to the end of the page, and only until the BO
+ * moves.
  *
- * Return: the address, or ERR_PTR(-EINVAL).
+ * Return: the address; ERR_PTR(-EINVAL) if @offset is not in the BO, or if @bo is in other memory.
  */
 void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 {
@@ -296,8 +299,8 @@ static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Wait until the BO's moves are done. The reservation is held. Only a fatal signal ends the wait:
- * ptrace reports an interrupted access as -EIO.
+ * Wait until the BO's moves are done. The reservation is held. Only a fatal signal interrupts the
+ * wait. If other signals did so, accesses by a debugger would fail with -EIO.
  */
 static int bo_await_moves(struct ttm_buffer_object *tbo)
 {

@@ -248,8 +248,9 @@ static int op_chunk(struct copy_op *op)
 		left -= bytes;
 	}
 	/*
-	 * Usage KERNEL covers earlier moves and clears of the BO, and moves of other BOs out of the
-	 * new memory (added by TTM).
+	 * If op->used is not NULL, the first job waits for all users of the BO. Otherwise the first
+	 * job waits for fences of usage KERNEL: earlier moves and clears of the BO, and evictions
+	 * of other BOs from the new memory.
 	 */
 	return job_submit(job, op->resv, DMA_RESV_USAGE_KERNEL, op->used,
 			  &op->fence);
@@ -303,8 +304,8 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	if (ttm && dst->mem_type == TTM_PL_TT)
 		op.pages = ttm->pages;
 	/*
-	 * All moves out of VRAM share one queue, because TTM takes the fence of the last move for
-	 * the end of all moves.
+	 * All moves out of VRAM use one queue, so that they end in order. TTM keeps only the fence
+	 * of the last move, and assumes that earlier moves have ended when this fence signals.
 	 */
 	if (src->mem_type == TTM_PL_VRAM) {
 		op.queue = VGPU_COPY_OUT;
@@ -323,7 +324,7 @@ static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 
 /*
  * Returns the number of fill packets in the next job of a clear. *@bytes receives the length of the
- * job's part of @cur, filled or not.
+ * job's part of @cur. This length includes memory that needs no packet (fill_needed()).
  */
 static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 				u64 *bytes)
@@ -397,8 +398,9 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 		return ERR_PTR(-EINVAL);
 	vgpu_res_first(res, 0, res->size, &cur);
 	/*
-	 * If @fresh is true, wait only for moves and clears (usage KERNEL). Otherwise wait for all
-	 * fences, because jobs may still write to @res.
+	 * Fences that the clear waits for:
+	 * - KERNEL (@fresh): moves and clears
+	 * - BOOKKEEP: all fences, because jobs may still write to @res
 	 */
 	while (!ret && cur.remaining)
 		ret = clear_chunk(vdev, resv, usage, &cur, skip, &fence);
@@ -433,8 +435,8 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 }
 
 /*
- * Emit the copies of @npages pairs. pairs_bind() has mapped the system pages of the copied pairs
- * from MC address @gart on, without gaps.
+ * Emit the packets for @npages pairs. pairs_bind() has mapped a pair's system page only if
+ * pair_copies() is true. The mapped pages follow one another without gaps from MC address @gart on.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,
@@ -517,8 +519,8 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
  * @to_vram: true to copy to VRAM, false to copy to system memory
- * @sys: DMA address of each system page. 0: a copy to VRAM clears the VRAM page.
- *       DMA_MAPPING_ERROR: the page is skipped
+ * @sys: DMA address of each system page. Special values: 0 clears the VRAM page if @to_vram is
+ *       true, else skips the page; DMA_MAPPING_ERROR skips the page
  * @vram: VRAM offset of each page, in bytes; in any order
  * @npages: number of pages
  *

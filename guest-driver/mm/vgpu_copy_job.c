@@ -43,8 +43,8 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit @job, or a NOP if @job is void (see copy_is_void()). If @job is void afterwards, wait for
- * the engine, and return ERR_PTR(-ECANCELED).
+ * Submit @job, or a NOP if @job is void (copy_is_void()). If @job is void or becomes void
+ * meanwhile, wait for the engine, and return ERR_PTR(-ECANCELED).
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -59,8 +59,9 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 	if (!copy_is_void(job))
 		return fence;
 	/*
-	 * VRAM was lost. The returned error signals the job's fence, which also stands for earlier
-	 * jobs of the operation. So wait until these have ended.
+	 * VRAM was lost. The error returned below signals the job's fence at once. But this fence
+	 * must not signal before earlier jobs of the operation have ended. The engine runs jobs in
+	 * order, so wait for the packets just submitted.
 	 */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);
@@ -72,8 +73,8 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 /*
  * Run a job. Errors of the job's fence:
  * -ECANCELED: VRAM was lost
- * -ETIME: the engine failed; the CPU could not run the job
- * -ENODEV: likewise, with the engine given up
+ * -ETIME: the engine failed in the job, and the CPU could not run the job
+ * -ENODEV: the engine is down, and the CPU could not run the job
  */
 static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 {
@@ -134,7 +135,8 @@ static const struct vgpu_sdma_job_ops copy_job_ops = {
  * @vdev: device
  * @ndw: capacity for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * Used for copies of SVM pages. In a queue, such a copy would wait for earlier moves of BOs.
+ * The job goes directly to an SDMA ring. In a queue of drm_sched, copies of SVM pages would wait
+ * for moves of BOs.
  *
  * Context: may allocate with reclaim.
  *
@@ -395,8 +397,8 @@ int vgpu_copy_start(struct vgpu_device *vdev)
 
 	vdev->mman->ready = true;
 	/*
-	 * Push a NOP to each queue, so that drm_sched counts the queue as load in the choice of a
-	 * scheduler for the render node.
+	 * Push a NOP to each queue: drm_sched counts a queue as load only from the first job on.
+	 * The render node chooses schedulers by load.
 	 */
 	for (i = 0; !ret && i < VGPU_NUM_COPY_QUEUES; i++) {
 		struct vgpu_copy_job *job = vgpu_copy_job_new(vdev, i, 1);

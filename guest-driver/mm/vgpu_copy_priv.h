@@ -35,7 +35,7 @@ enum vgpu_copy_queue {
  * struct vgpu_copy_job - packets that copy or clear
  */
 struct vgpu_copy_job {
-	/** @base: scheduler job; unused if base.ops is NULL (vgpu_copy_job_unqueued()) */
+	/** @base: scheduler job; base.ops is NULL in a job that bypasses the scheduler */
 	struct vgpu_sdma_job base;
 	/** @vdev: device */
 	struct vgpu_device *vdev;

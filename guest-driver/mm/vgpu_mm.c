@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates the memory manager of a device. CPU mappings may keep BOs longer than the hardware, so
- * vgpu_mm_release() frees the managers, not vgpu_mm_fini().
+ * Creates the memory manager of a device. vgpu_mm_fini() must not free TTM's managers, because CPU
+ * mappings may keep BOs alive after the hardware's removal.
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>

@@ -30,8 +30,8 @@ struct vgpu_mm_vm_ops {
 	 */
 	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);
 	/**
-	 * @move_later: as @move_notify, for a move that runs after earlier jobs and queues. Keep
-	 * the page-table entries for these, and only mark the mappings as stale.
+	 * @move_later: as @move_notify, but the move waits for the jobs and queues that use @bo.
+	 * These need the page-table entries, so only mark the mappings as stale.
 	 */
 	void (*move_later)(struct vgpu_bo *bo);
 	/**

@@ -173,7 +173,6 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
 	}
 	if (ret != -ERESTARTSYS) {
 		r = mm_await_copies(held, interruptible);
-		/* The error of the wait replaces the first error of an eviction. */
 		ret = r ?: ret;
 	}
 	return ret;
@@ -265,8 +264,9 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 		if (ttm_manager_type(bdev, i) && ttm_manager_type(bdev, i)->use_tt)
 			types |= BIT(i);
 	/*
-	 * Take references to all BOs, and wait for BOs that are being released.
-	 * ttm_device_clear_dma_mappings() would wait under lru_lock, which a release needs.
+	 * Take references to all BOs, so that no release begins, and wait for BOs that are being
+	 * released. ttm_device_clear_dma_mappings() would wait for such a BO under lru_lock. This
+	 * would be a deadlock, because the release needs lru_lock.
 	 */
 	for (;;) {
 		mm_get_bos(&held, bdev, types, true);

@@ -120,10 +120,10 @@ int vgpu_mm_suspend(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_resume() - undo vgpu_mm_suspend(), except the evictions
+ * vgpu_mm_resume() - write back or drop the content that vgpu_mm_suspend() saved
  * @vdev: device
- * @write: if true, the function writes the saved content back to VRAM, which the CPU can
- *         access again; if false, it drops the saved content
+ * @write: true to write the content back (the CPU must have access to VRAM), false to drop the
+ *         content
  */
 void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
 {

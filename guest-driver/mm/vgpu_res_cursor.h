@@ -38,8 +38,11 @@ struct vgpu_res_cursor {
 	/** @remaining: bytes from @start to the end of the walk; 0 if the walk has ended */
 	u64 remaining;
 	/**
-	 * @node: element of the array of DMA addresses at which the next run begins; otherwise the
-	 * current run's buddy block or drm_mm node (NULL without addresses)
+	 * @node:
+	 *
+	 * * in a walk of DMA addresses: array element at which the next run begins
+	 * * for a resource without addresses: NULL
+	 * * otherwise: buddy block or drm_mm node of the current run
 	 */
 	const void *node;
 	/**

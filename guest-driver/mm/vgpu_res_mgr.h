@@ -36,8 +36,8 @@ struct vgpu_vram_mgr {
 	 */
 	struct list_head lost;
 	/**
-	 * @leaving: list of BOs that were moved out of VRAM, oldest move first, linked by
-	 * vgpu_bo_state.leaving_link; protected by @lock
+	 * @leaving: BOs with a copy out of VRAM that may still run, oldest copy first; linked by
+	 * vgpu_bo_state.leaving_link, protected by @lock
 	 */
 	struct list_head leaving;
 	/** @frees: number of frees of VRAM, modulo 2^32; written under @lock */

@@ -22,8 +22,8 @@
  */
 #define SHRINK_OOM_WAIT		HZ
 /*
- * Largest BO, in pages, whose copy to shmem may use the memory reserves: 2 MiB. The BO's own pages
- * refill the reserves.
+ * For BOs up to this size (in pages), the copy to shmem may use the memory reserves. Afterwards the
+ * BO's freed pages refill the reserves.
  */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Time in jiffies for which the shrinker reports no pages after a run that swapped out nothing. */
@@ -152,8 +152,9 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * If *@freed stays 0, the kernel kills a process. New BOs may hide the fall of
-	 * VGPU_STAT_SWAPPABLE, so count at least the pages swapped out.
+	 * If *@freed stays 0, the kernel kills a process. VGPU_STAT_SWAPPABLE falls when pages are
+	 * freed, but rises when BOs are created. So report at least the pages that the worker has
+	 * swapped out (VGPU_STAT_SHRUNK_PAGES).
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,

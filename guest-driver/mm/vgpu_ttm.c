@@ -65,8 +65,8 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 }
 
 /*
- * Returns false if @ttm would use up all memory, causing OOM kills. Write-combined pages may come
- * from TTM's pool, which MemAvailable does not count.
+ * Returns false if @ttm would use up all memory, causing OOM kills. Write-combined pages pass: they
+ * may come from TTM's pool, which si_mem_available() does not count.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -199,8 +199,8 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Announce a move that will run after the users of the BO (vgpu_mm_vm_ops.move_later). Call only
- * for BOs without importers, because only vgpu_ttm_move_notify() notifies importers.
+ * Announce a move that waits for jobs and queues using the BO. Call only for BOs without importers:
+ * only vgpu_ttm_move_notify() notifies importers.
  */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
@@ -265,14 +265,14 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if a move can run after the BO's users. With importers it cannot, because
- * vgpu_ttm_move_notify() also clears the mappings, which users need.
+ * Returns true if a move can be queued behind the BO's users. Importers prevent this:
+ * vgpu_ttm_move_notify() must notify the importers, but also clears mappings that users need.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
 	/*
-	 * No deadlock: a queued move may wait for the eviction fence of user queues, but that fence
-	 * waits for no move.
+	 * A queued move may wait for the eviction fence of user queues. This cannot deadlock: the
+	 * eviction fence waits for no move.
 	 */
 	return list_empty(&to_bo_state(bo)->attachments);
 }
@@ -331,8 +331,8 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Copy the BO's content to @new. If @used is true, the caller has kept the GPU mappings, and the
- * copy runs after the BO's users.
+ * Copy the BO's content to @new. If @used is true, the copy waits for the fences of jobs and queues
+ * that use the BO.
  */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
@@ -373,8 +373,8 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 }
 
 /*
- * Let the owner move the content of the BO elsewhere, so that the BO has no memory. Returns -EBUSY
- * if some content cannot leave now.
+ * Let the BO's owner move the content out of VRAM (vacate()), then free the BO's VRAM. Returns
+ * -EBUSY if some content cannot leave VRAM now.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -389,8 +389,8 @@ static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 	if (ret)
 		return ret;
 	/*
-	 * If vacate() fails, do not move the BO to the end of the LRU list. There, TTM's walk would
-	 * reach the BO again and again, and would not end.
+	 * -EBUSY: TTM's walk skips this BO. Do not move the BO to the end of the LRU list, where
+	 * the walk would meet this BO endlessly.
 	 */
 	if (!bo->owner_ops->vacate(bo))
 		return -EBUSY;
@@ -399,8 +399,8 @@ static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Move a BO. If the BO has users, queue the copy to run after them, and keep the GPU mappings.
- * Otherwise clear the mappings first.
+ * Move a BO. If jobs or user queues use the BO, keep the GPU mappings, and queue the copy behind
+ * these users. Otherwise clear the mappings first.
  */
 static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 			 struct ttm_operation_ctx *ctx,

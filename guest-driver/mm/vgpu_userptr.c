@@ -319,7 +319,8 @@ bool vgpu_userptr_current(const struct vgpu_bo *bo)
  * Return:
  * * 0, -ENOMEM, -EINTR
  * * -EFAULT: no usable memory at the address
- * * -EPERM: another process; read-only memory without READONLY; or memory against ANONONLY
+ * * -EPERM: thread of another process; read-only memory without READONLY; or, with ANONONLY, memory
+ *   that is not one anonymous VMA
  * * -ESRCH: the process has ended
  * * -EAGAIN: the mapping keeps changing
  */
@@ -363,7 +364,7 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
  *
  * Return:
  * * 0, -ENOMEM, -ERESTARTSYS
- * * -EAGAIN if no pages are found or bound: call vgpu_userptr_prepare() again
+ * * -EAGAIN if there are neither bound pages nor found ones: call vgpu_userptr_prepare() again
  * * -EIO if the device cannot address the pages
  */
 int vgpu_userptr_bind(struct vgpu_bo *bo)
@@ -425,9 +426,8 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
 		if (ret)
 			return ret;
 		/*
-		 * -EAGAIN if there are no pages. Then another thread has meanwhile unbound the
-		 * pages, or has taken the pages that vgpu_userptr_prepare() found and has failed to
-		 * bind them.
+		 * -EAGAIN: another thread has unbound the pages, or has taken the found pages and
+		 * failed to bind them. Look up the pages again.
 		 */
 		ret = vgpu_userptr_bind(bo);
 		ttm_bo_unreserve(&bo->tbo);

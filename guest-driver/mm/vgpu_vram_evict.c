@@ -59,8 +59,8 @@ static bool vram_leaves(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if the BO may be evicted. *@kept collects the minimum time until an owner allows an
- * eviction (0: unknown). The reservation is held.
+ * Returns true if the BO may be evicted. Otherwise updates *@kept, the shortest wait in jiffies
+ * until an owner allows an eviction (0: unknown). The reservation is held.
  */
 static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -76,7 +76,7 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 		return false;
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
-	/* @left is 0 if the time is unknown, or if evict_ok() has meanwhile become true. */
+	/* @left is 0 if evict_ok() has meanwhile become true, or if evict_in() knows no time. */
 	return !left && ops->evict_ok(bo);
 }
 
@@ -102,7 +102,10 @@ static bool vram_search_take(struct vram_search *s,
 	return false;
 }
 
-/* Returns the next BO that vram_search_take() has taken, or NULL at the end of the walk. */
+/*
+ * Continue the walk until vram_search_take() takes a BO. Returns this BO, with a reference, or NULL
+ * at the end of the walk.
+ */
 static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 						  struct vram_search *s)
 {
@@ -299,7 +302,7 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps; takes vgpu_vram_mgr.lock. The caller may hold reservations.
  *
  * Return:
- * * 0: VRAM was freed, or an owner may allow an eviction now
+ * * 0: VRAM was freed, or the owner of a BO (vgpu_bo.owner_ops) may now allow the BO's eviction
  * * 1: paused for one jiffy; the caller limits the number of tries
  * * -ENOENT: a wait is no use
  * * -EINTR: fatal signal
@@ -311,8 +314,11 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 	long left;
 
 	/*
-	 * Pause if the next try may succeed, so that other threads make progress. Also pause if a
-	 * reserved BO may be evictable and hope.kept is unknown.
+	 * Return 1 (try again) in these cases:
+	 * - A BO is evictable now, or VRAM was freed.
+	 * - A reserved BO could not be tested, and no other BO becomes evictable at a known time.
+	 *
+	 * Pause first, so that other threads make progress.
 	 */
 	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
 	    (hope.held && !hope.kept)) {

@@ -109,8 +109,8 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * GPU_BUDDY_CONTIGUOUS_ALLOCATION aligns only to the size. If @align is at least the size,
-	 * the allocator takes one aligned block without the flag.
+	 * GPU_BUDDY_CONTIGUOUS_ALLOCATION aligns to the size instead of @align. If the size is at
+	 * most @align, the allocator takes one aligned block anyway.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;

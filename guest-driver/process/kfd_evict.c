@@ -53,7 +53,7 @@ static struct workqueue_struct *kfd_restore_wq;
 static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
 
 /**
- * struct kfd_eviction_fence - eviction fence of a process
+ * struct kfd_eviction_fence - fence of a process's BOs; a wait for the fence evicts the queues
  */
 struct kfd_eviction_fence {
 	/** @base: the fence; first member, because dma_fence_free() frees this address */
@@ -228,8 +228,9 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. Otherwise eviction_work was queued for
- * an older fence. The caller holds queue_lock.
+ * Return true if a task waits for the newest eviction fence. If not, nothing is to be evicted:
+ * eviction_work was queued for an older fence, which was signalled when a new fence replaced it.
+ * The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -237,8 +238,8 @@ static bool kfd_evict_wanted(const struct kfd_process *p)
 }
 
 /*
- * Take the queues off the hardware. Reclaim may wait for this, so take queue_lock only, and wait
- * for no allocation, reservation or time slice.
+ * Take the queues off the hardware. Reclaim may wait for this, so take queue_lock only. Do not
+ * allocate, and do not wait for a reservation or for the end of a time slice (kfd_timeslice.c).
  */
 static void kfd_eviction_work(struct work_struct *work)
 {
@@ -254,8 +255,8 @@ static void kfd_eviction_work(struct work_struct *work)
 }
 
 /*
- * Put the queues back on the hardware. Returns -EAGAIN if the newest eviction fence has signalled.
- * Under queue_lock, the fence cannot signal before the queues are loaded.
+ * Put the queues on the hardware. Returns -EAGAIN if the newest eviction fence has signalled.
+ * queue_lock prevents signalling until the queues are loaded.
  */
 static int kfd_restore_queues(struct kfd_process *p)
 {
@@ -380,8 +381,8 @@ static void kfd_restore_work(struct work_struct *work)
 	 */
 	do {
 		/*
-		 * Restore nothing during system sleep or, in a process from a CRIU checkpoint,
-		 * before RESUME: the process's memory may not exist yet.
+		 * Restore nothing during system sleep. In a process from a CRIU checkpoint, restore
+		 * nothing before RESUME, because the process's memory may not exist yet.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
 		    p->criu_state != KFD_CRIU_RESTORED)
@@ -404,8 +405,12 @@ static void kfd_restore_work(struct work_struct *work)
  *
  * Context: atomic.
  *
- * Return: true to spare the BO: until kfd_timeslice.active_until if an allocation evicts from VRAM,
- * else during the restore and until kfd_timeslice.slice_until.
+ * Return: true if the eviction must spare the BO. The first case that applies decides:
+ * * kfd_timeslice.state is KFD_TIMESLICE_OFF: false
+ * * @mem_type is TTM_PL_VRAM, and the current task does not run kfd_restore_work(): true until
+ *   kfd_timeslice.active_until, then false
+ * * kfd_timeslice.state is KFD_TIMESLICE_RESTORING: true
+ * * kfd_timeslice.state is KFD_TIMESLICE_ON: true until kfd_timeslice.slice_until, then false
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {
@@ -564,8 +569,8 @@ int kfd_process_make_resident(struct kfd_process *p)
 	}
 	mutex_lock(&p->queue_lock);
 	/*
-	 * If an eviction came in between, the queues must not run yet. Then record a failed
-	 * restore, so that the process gets no time slice.
+	 * If the process was evicted after kfd_fence_renew(), the queues must not run yet. In this
+	 * case, tell kfd_timeslice_end() that the restore failed. The process gets no time slice.
 	 */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
@@ -601,11 +606,11 @@ void kfd_process_release_resident(struct kfd_process *p)
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_release_resident);
 
 /**
- * kfd_evict_resume() - restore an evicted process at once
+ * kfd_evict_resume() - start the restore of an evicted process without delay
  * @info: BOs of the process
  *
- * restore_work restores nothing while the system sleeps and in the state KFD_CRIU_RESTORED. The
- * caller has ended the sleep or that state.
+ * Called at the end of a system sleep or of the state KFD_CRIU_RESTORED. Until then, restore_work
+ * has restored nothing, and has not queued itself again.
  *
  * Context: kfd_process.mutex is held.
  */

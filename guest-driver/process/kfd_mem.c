@@ -51,7 +51,8 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 
 /*
  * Implements vgpu_bo_owner_ops.evict_in. Only processes that map the BO and have queues can forbid
- * the eviction. Returns the jiffies until all these processes allow it (kfd_process_kept()).
+ * the eviction. Returns the jiffies until all these processes allow it (kfd_process_kept()), or 0
+ * if the number is not known.
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -64,8 +65,8 @@ static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 		if (!mem->mapped_to_gpu_memory || !READ_ONCE(info->resident))
 			continue;
 		/*
-		 * The current task acts for the process, so kgd_mem_evict_ok() does not allow the
-		 * task to evict the BO, now or later. Return 0, which stands for an unknown time.
+		 * A task cannot evict BOs of its own process as long as the process has queues
+		 * (kgd_mem_evict_ok()). The driver cannot know when that ends.
 		 */
 		if (kfd_process_is_own(info))
 			return 0;

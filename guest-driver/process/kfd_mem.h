@@ -95,9 +95,8 @@ struct kgd_mem {
 	/** @is_imported: true for an import. (@dmabuf is set for an export, too.) */
 	bool is_imported;
 	/**
-	 * @gem: NULL for an allocation or import. Otherwise GEM_VA maps the memory
-	 * (kfd_mem_gem.c), and @gem is the kfd_process_device with the VM that has the mappings.
-	 * Such memory has no KFD handle
+	 * @gem: the kfd_process_device in whose VM GEM_VA maps the memory (kfd_mem_gem.c); NULL for
+	 * an allocation or import. Memory with @gem has no KFD handle
 	 */
 	struct kfd_process_device *gem;
 	/**

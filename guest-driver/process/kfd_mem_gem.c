@@ -20,7 +20,7 @@
 #include "kfd_process.h"
 
 /**
- * kfd_mem_gem_device() - find the process that has a render-node file's address space
+ * kfd_mem_gem_device() - find the kfd_process_device that uses a render-node file's address space
  * @vdev: device of the file
  * @file: file that ACQUIRE_VM named
  * @pasid: PASID of the process at the time of ACQUIRE_VM
@@ -223,8 +223,9 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait for moves of the BOs. Until a move's copy begins, queues use old page-table entries,
-	 * and would fault if vgpu_vm_clear_mappings() cleared these entries.
+	 * Wait until no BO moves. During a move, queues use the BO's old entries
+	 * (vgpu_vm_bo.stale). vgpu_vm_clear_mappings() would clear all old entries of a mapping,
+	 * even entries that queues still need for pages outside of the range.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,

@@ -45,8 +45,9 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 }
 
 /*
- * Return true if @pdd's GPU can address the BO's memory. *@peer receives the way to VRAM or a BAR
- * of another GPU, else VGPU_PEER_NONE.
+ * Return true if @pdd's GPU can address the BO's memory. If this memory is VRAM or a BAR of another
+ * GPU, *@peer receives the way to it. *@peer receives VGPU_PEER_NONE for other memory, and if the
+ * result is false.
  */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
@@ -124,8 +125,8 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * Without dma-buf and GEM_VA mapping, only @mem uses the reservation. Exception: doorbells
-	 * and the MMIO page, which are pinned and need no eviction fence.
+	 * Memory without a dma-buf and without a GEM_VA mapping does not share its reservation,
+	 * except doorbells and the MMIO page. These are pinned and need no eviction fence.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;

@@ -47,7 +47,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	addr = untagged_addr(addr);
 	if (!addr)
 		return -EINVAL;
-	/* Reject a BO that would not fit into GTT once all its pages have been found. */
+	/* All user pages of the BO must fit into GTT. Test this before the pages are looked up. */
 	if (size > vgpu_gtt_mgr_size(node->vdev))
 		return -ENOMEM;
 	ret = kfd_mem_limit_reserve(node, AMDGPU_GEM_DOMAIN_GTT, size);
@@ -68,7 +68,10 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
 	kgd_mem_link(mem);
-	/* No page-table entries are written while @invalid is true. A look-up clears @invalid. */
+	/*
+	 * If the look-up is left to restore_work, set mem->invalid, so that no page-table entries
+	 * are written before kfd_userptr_prepare() has found the pages.
+	 */
 	mem->invalid = later;
 	if (later)
 		return 0;
@@ -116,7 +119,7 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
  *
  * Return:
  * * 0, -ENOMEM, -ERESTARTSYS
- * * -EAGAIN if no pages are left to bind: call kfd_userptr_prepare() again
+ * * -EAGAIN if there are neither bound pages nor found ones: call kfd_userptr_prepare() again
  * * -EIO if the device cannot address the pages
  */
 int kfd_userptr_place(struct kgd_mem *mem)

@@ -185,8 +185,9 @@ static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 		if (!kgd_mem_sent_ahead(mem))
 			continue;
 		/*
-		 * Start no copy shortly after a swap-out, because the copy could cause another. TTM
-		 * holds a global mutex during swap-outs, so other tasks would wait.
+		 * Start no copy if a BO was swapped out recently: evictions for the copy could
+		 * cause another swap-out. TTM holds a global mutex during swap-outs, so other tasks
+		 * would wait.
 		 */
 		if (vgpu_mm_is_swapping(mem->bo->vdev) || kfd_evict_signalled(info))
 			break;
@@ -270,8 +271,8 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);
 		/*
-		 * Stop also after -ENOMEM. TTM may have turned -EDEADLK into -ENOMEM, and after
-		 * -EDEADLK no other BO may be locked now (kgd_mem_send_ahead()).
+		 * Do not go on to the next BO after -ENOMEM, which TTM may return for -EDEADLK.
+		 * After -EDEADLK, all reservations must be dropped first (kgd_mem_send_ahead()).
 		 */
 		if (ret)
 			return ret;
@@ -344,14 +345,15 @@ int kgd_mem_find_pages(struct kfd_process *p)
  * @p: process
  * @again: true to stop with -EAGAIN when the eviction fence has signalled
  *
- * The caller creates a new eviction fence, then calls kgd_mem_find_pages(). In this order, any
- * invalidation of the found pages signals the fence.
+ * Before the call, the caller creates a new eviction fence, and then calls kgd_mem_find_pages(). In
+ * this order, any invalidation of the found pages signals the fence.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
  * Return:
  * * 0, -ENOMEM, -ERESTARTSYS
- * * -EAGAIN: @again and a signalled eviction fence, or a user pointer without pages to bind
+ * * -EAGAIN: @again is true and the eviction fence has signalled, or a user pointer has no pages
+ *   to bind
  * * -EINVAL: a BO is pinned elsewhere, or a GPU does not reach a BO
  * * -EIO: the device cannot address the pages of a user pointer
  */
@@ -364,8 +366,10 @@ int kgd_mem_validate_all(struct kfd_process *p, bool again)
 
 	ret = kgd_mem_locked(info, again, kgd_mem_send_ahead);
 	/*
-	 * Continue after -ENOMEM, since kgd_mem_bring_all() can use GTT. Wait for the copies here,
-	 * where no BO is reserved: CPU faults and allocations may need the reservations meanwhile.
+	 * Continue after -ENOMEM, since kgd_mem_bring_all() can use GTT.
+	 *
+	 * Wait for the copies of kgd_mem_send_ahead() while no BO is reserved, because CPU faults
+	 * and allocations may need the reservations.
 	 */
 	if (!ret || ret == -ENOMEM)
 		ret = kgd_mem_await_sent(info);

@@ -231,7 +231,7 @@ struct kfd_process {
 	 * by @mutex
 	 */
 	bool suspended;
-	/** @mmu_notifier: notifier of @mm; reports the end of the address space */
+	/** @mmu_notifier: notifier of @mm; called when the memory of @mm is about to be freed */
 	struct mmu_notifier mmu_notifier;
 	/**
 	 * @kobj: sysfs folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash.

@@ -13,8 +13,8 @@
 #include "kfd_timeslice.h"
 
 /*
- * Shortest time in ms for which evictions spare the BOs of a process. The time counts from the
- * start of a restore, and again from the end of a successful restore.
+ * Shortest time, in ms, for which evictions spare a process's BOs. Such a time begins when a
+ * restore starts, and again when the restore succeeds.
  */
 #define KFD_ACTIVE_MS		10u
 /*
@@ -33,8 +33,8 @@
 #define KFD_FAILS_MAX		8u
 
 /*
- * Returns @took, limited to the range from KFD_ACTIVE_MS to @max_ms. @took (a multiple of the
- * restore's duration) and the result are in jiffies.
+ * Return for how many jiffies evictions spare the BOs after a restore. @took is the duration of the
+ * restore in jiffies, or a multiple of this duration.
  */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
@@ -95,12 +95,16 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_left);
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back)
 {
-	/* Allocations spare BOs in VRAM only until active_until, see kfd_timeslice_begin(). */
+	/*
+	 * If an allocation (@back is false) needs VRAM, refuse the eviction only until
+	 * active_until. kfd_timeslice_begin() gives the reason for this limit.
+	 */
 	if (mem_type == TTM_PL_VRAM && !back)
 		return kfd_timeslice_left(t, now);
 	/*
-	 * Other evictions (for a restore, from GTT, swap-out) may be refused for longer: a restore
-	 * then uses GTT, and TTM exceeds its system-memory limit.
+	 * Other evictions may be refused for longer, because nothing fails after a refusal:
+	 * - From VRAM, for another process's restore: that restore uses GTT instead.
+	 * - From GTT, and swap-out: TTM exceeds its limit of system memory.
 	 */
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:

@@ -15,7 +15,7 @@ enum kfd_timeslice_state {
  * struct kfd_timeslice - time for which evictions spare the BOs of a process
  */
 struct kfd_timeslice {
-	/** @state: KFD_TIMESLICE_OFF also after a restore that failed */
+	/** @state: state of the process's queues; after a failed restore, KFD_TIMESLICE_OFF */
 	enum kfd_timeslice_state state;
 	/** @fails: number of consecutive restores that failed */
 	unsigned int fails;
@@ -23,7 +23,7 @@ struct kfd_timeslice {
 	unsigned long start;
 	/**
 	 * @active_until: time in jiffies. Until then, allocations do not evict the process's BOs
-	 * from VRAM. For the restore of another process, see @slice_until
+	 * from VRAM. (Evictions by restores of other processes have another limit, @slice_until.)
 	 */
 	unsigned long active_until;
 	/**
@@ -50,8 +50,8 @@ void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on);
  */
 void kfd_timeslice_off(struct kfd_timeslice *t);
 /*
- * Return the jiffies until an allocation may evict the process from VRAM, or 0. Any context,
- * without a lock, so the result may be outdated.
+ * Return the jiffies until an allocation may evict the process's BOs from VRAM (0: now). Any
+ * context, without a lock: the result may be outdated.
  */
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now);
 /*

@@ -169,7 +169,7 @@ static void reset_notify_work(struct work_struct *work)
 		return;
 	/*
 	 * engine_recovered() waits for locks of the client. A holder of these locks may wait for
-	 * reset_work() to recover an engine.
+	 * reset_work() to recover an engine. So reset_work() must not make this call.
 	 */
 	for (i = 0; i <= VGPU_ENGINE_CP; i++)
 		if (what & VGPU_RECOVER_ENGINE(i))
@@ -196,8 +196,9 @@ static void reset_zap_work(struct work_struct *work)
 }
 
 /*
- * Remove user-space mappings of the BARs, and forbid new ones until vgpu_io_map_open(). After
- * RESET_ZAP_TIMEOUT the reset starts anyway: writes through remaining mappings are lost.
+ * Forbid new user-space mappings of the BARs until vgpu_io_map_open(). Wait for at most
+ * RESET_ZAP_TIMEOUT until zap_work has removed the existing mappings. If mappings remain, the reset
+ * starts anyway, and writes through these mappings are lost.
  */
 static void reset_close_mappings(struct vgpu_device *vdev)
 {
@@ -207,8 +208,8 @@ static void reset_close_mappings(struct vgpu_device *vdev)
 	vgpu_io_map_close(vdev);
 	WRITE_ONCE(reset->zap_wanted, wanted);
 	/*
-	 * Limit the wait: the removal waits for MMU notifiers and fault handlers. These may wait
-	 * for fences that signal only after this reset.
+	 * Limit the wait: zap_work waits for MMU notifiers and fault handlers. These may wait for
+	 * fences that signal only after this reset.
 	 */
 	queue_work(system_unbound_wq, &reset->zap_work);
 	if (!wait_event_timeout(reset->zap_wait, READ_ONCE(reset->zap_done) == wanted,
@@ -218,12 +219,14 @@ static void reset_close_mappings(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_reset_tries_next() - count a device reset
- * @tries: resets so far
+ * vgpu_reset_tries_next() - whether the device may be reset once more
+ * @tries: count of resets; restarts after VGPU_RESET_CALM without a reset
  * @now: time in jiffies
  *
- * Return: true if the device may be reset; false if it was reset too often and must be given
- * up.
+ * Adds the new reset to @tries.
+ *
+ * Return: true if the new reset is allowed; false if there were too many, and the device must be
+ * given up.
  */
 bool vgpu_reset_tries_next(struct vgpu_reset_tries *tries, unsigned long now)
 {

@@ -33,7 +33,7 @@ struct kfd_smi_client {
 	struct kfifo fifo;
 	/** @wait: wait queue of poll() */
 	wait_queue_head_t wait;
-	/** @events: mask of events */
+	/** @events: events that the client wants, KFD_SMI_EVENT_MASK_FROM_INDEX() */
 	u64 events;
 	/** @pid: thread group that opened the file */
 	pid_t pid;
@@ -392,7 +392,7 @@ int kfd_smi_open(struct kfd_smi *smi)
 
 /**
  * kfd_smi_init() - initialise the event log of a GPU
- * @smi: event log; gets an empty list of open files
+ * @smi: event log, before the first event and the first kfd_smi_open()
  */
 void kfd_smi_init(struct kfd_smi *smi)
 {

@@ -34,9 +34,11 @@ void svm_suspend(struct kfd_process *p);
 void svm_resume(struct kfd_process *p, struct vgpu_device *vdev);
 void svm_vram_lost(struct kfd_process *p);
 
-/* Functions in svm_range.c; svm_drain_faults() is in svm_fault_queue.c. */
+/* svm_range.c */
 int svm_range_list_init(struct kfd_process *p);
+/* svm_fault_queue.c */
 void svm_drain_faults(struct kfd_process *p);
+/* svm_range.c */
 void svm_range_list_fini(struct kfd_process *p);
 
 /* svm_attr.c */

@@ -168,7 +168,7 @@ static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owne
 	if (ret)
 		return ret;
 	svm_peer_enter(&token);
-	/* Fail if a page may have moved since hmm->notifier_seq was read. */
+	/* Without this test, a struct page may belong to a GPU that has been removed. */
 	if (mmu_interval_check_retry(hmm->notifier, hmm->notifier_seq))
 		ret = -EBUSY;
 	else
@@ -177,7 +177,6 @@ static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owne
 	return ret;
 }
 
-/* Return true if no GPU with a lower index has the same page owner as @gpu. */
 static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 {
 	unsigned int i;
@@ -212,8 +211,8 @@ static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 	memset(&s->chunk, 0, sizeof(s->chunk));
 	for_each_set_bit(gpu, p->svms->bitmap_supported, p->svms->n_gpus) {
 		/*
-		 * One call of svm_print_look() finds the VRAM pages of all GPUs with one page
-		 * owner.
+		 * Several GPUs may share a page owner. svm_print_look() counts the VRAM pages of
+		 * all these GPUs, so call it only once for each owner.
 		 */
 		if (!svm_print_first_of_owner(p, gpu))
 			continue;

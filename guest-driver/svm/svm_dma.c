@@ -9,8 +9,8 @@
 #include "svm_range.h"
 
 /*
- * Slots of consecutive pages, independent of ranges. svms->lock protects a chunk; the lock of a
- * range protects the slots of the range's pages.
+ * Slots of consecutive pages, which may belong to several ranges. svms->lock protects the
+ * allocation and freeing of chunks. The lock of a range protects the slots of the range's pages.
  */
 struct svm_dma_chunk {
 	/*

@@ -99,10 +99,8 @@ static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 	svm_unlock(svms);
 
 	/*
-	 * munmap() removes the VMA with mmap_lock held for writing, but calls the MMU notifiers
-	 * with mmap_lock held for reading. svm_range_invalidate(), one of them, sets unmap_ts,
-	 * which svm_fault_judge() compares with the time of the fault. So take the lock for
-	 * writing, which waits until munmap() has released it.
+	 * munmap() may have removed the VMA, but not yet called svm_range_invalidate(), which sets
+	 * unmap_ts for svm_fault_judge(). svm_lock_write() waits until munmap() has ended.
 	 */
 	svm_lock_write(svms);
 	*vma = svm_fault_vma(svms->mm, f);
@@ -180,8 +178,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
 		/*
 		 * Perhaps only a neighbouring page has no memory (-EFAULT) or keeps changing
-		 * (-EAGAIN). Map the faulting page alone. After svm_fault_vma(), -EPERM is not
-		 * expected.
+		 * (-EAGAIN). Map the faulting page alone. -EPERM is handled like -EFAULT, but is
+		 * not expected, because svm_fault_vma() has tested the permissions.
 		 */
 		win->first = f->page;
 		win->last = f->page;
@@ -235,8 +233,8 @@ static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 }
 
 /*
- * Repair a fault, or drop the fault as stale. If the verdict is SVM_FAULT_DENIED, svm_fault_judge()
- * still tests whether the fault is stale.
+ * Repair a fault if possible. SVM_FAULT_DENIED is not final: svm_fault_judge() changes this result
+ * to SVM_FAULT_STALE if access was removed after the fault.
  */
 static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 					 unsigned int gpu,
@@ -251,8 +249,8 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	    svm_fault_is_resolved(vm, f))
 		return SVM_FAULT_STALE;
 	/*
-	 * After the mm's end, ranges are unmapped before the queues stop. Faults in between cannot
-	 * be repaired, so SVM_FAULT_DYING makes the caller stop the queues.
+	 * The address space has ended, so the fault cannot be repaired. Queues may still run.
+	 * SVM_FAULT_DYING makes svm_fault_judge() stop the queues.
 	 */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
@@ -322,14 +320,15 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
 	/*
-	 * If svms->cleared is set, a truncation may have removed access after this fault. Set
-	 * unmap_ts to now, so that the test below finds the fault stale.
+	 * If svms->cleared is set, the truncation of a file may have removed memory after this
+	 * fault was raised. svm_fault_checkpoint() sets unmap_ts to the current time, so that the
+	 * test below finds the fault stale.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);
 	/*
-	 * If access was removed after this fault was raised, the access may have been allowed until
-	 * then. So the fault is stale.
+	 * unmap_ts is the time of the last removal of access to memory. If this fault is older, the
+	 * faulting access may have been allowed when the fault was raised. So the fault is stale.
 	 */
 	if (verdict == SVM_FAULT_DENIED &&
 	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))

@@ -23,13 +23,14 @@ enum svm_verdict {
 	 * Outdated fault; the replay may raise a new fault. Causes:
 	 *
 	 * - The PTE now allows the access or is no-retry.
-	 * - Access was removed later (svm_fault_checkpoint()).
+	 * - The access is not allowed now, but may have been when the fault was raised
+	 *   (svm_fault_checkpoint()).
 	 * - No process needs the repair.
 	 */
 	SVM_FAULT_STALE,
 	/*
-	 * The memory map keeps changing, memory is short, or the device cannot address a page. The
-	 * replay of the access raises a new fault.
+	 * No repair now: the memory map keeps changing, memory is short, or a page's DMA mapping
+	 * fails. The replay raises a new fault, again and again while the cause lasts.
 	 */
 	SVM_FAULT_BUSY,
 	/* The access is not allowed. The process's queues are stopped, and the PTE is no-retry. */

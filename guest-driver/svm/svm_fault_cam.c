@@ -116,7 +116,8 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 			list_del_init(&sn->slots[i].link);
 		/*
 		 * If @q is serving a fault with this slot, svm_fault_ack() must not acknowledge the
-		 * slot again. After a reset, a queued fault may have the same slot.
+		 * slot again. Test this even if a queued fault was dropped: after a reset, both
+		 * faults may have the same slot.
 		 */
 		if (q->serving && q->serving->cam == i)
 			q->serving->acked = true;
@@ -142,8 +143,9 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * If @q owned slots, the worker of @q will call svm_cam_resume(), which undoes this
-	 * eviction. But svm_cam_resume() undoes only one eviction (@q->off).
+	 * Keep the eviction if @q owned slots: the worker of @q will undo one eviction
+	 * (svm_cam_resume()). If @q->off is already true, an earlier eviction is kept, so do not
+	 * keep a second one.
 	 */
 	stays = slots && !q->off;
 	if (stays)
@@ -157,7 +159,7 @@ static void svm_cam_release(struct svm_fault_queue *q)
 		kfd_smi_queue_eviction(&q->node->smi, p->lead_thread->pid,
 				       KFD_QUEUE_EVICTION_TRIGGER_SVM);
 	} else {
-		/* svm_cam_resume() will not undo this eviction. */
+		/* Undo the eviction above, because svm_cam_resume() will not undo it. */
 		kfd_process_restore_queues(pdd);
 	}
 }

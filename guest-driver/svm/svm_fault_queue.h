@@ -27,8 +27,8 @@ struct svm_fault_queue {
 	/** @node: the GPU */
 	struct kfd_node *node;
 	/**
-	 * @svms: SVM of the process. NULL in svm_node.faults, the queue for faults of the kernel,
-	 * of an unknown PASID, and of a process that was created without the GPU
+	 * @svms: SVM of the process, or NULL if this queue is svm_node.faults. That queue has the
+	 * faults of the kernel, of unknown PASIDs, and of processes created without the GPU
 	 */
 	struct svm_range_list *svms;
 	/** @wq: ordered workqueue that runs @work */

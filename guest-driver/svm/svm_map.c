@@ -229,8 +229,8 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Map the pages that HMM returned. Returns 0 or an error of svm_build_spans() or
- * svm_commit_spans().
+ * Map the pages that HMM returned. Returns 0; -EBUSY if the CPU's page tables have changed since
+ * @seq was read; or an error of svm_build_spans() or svm_commit_spans().
  */
 static int svm_map_found(struct svm_range *r, unsigned int gpu,
 			 struct svm_interval iv, unsigned long seq)
@@ -476,8 +476,9 @@ void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 	r = svm_range_find(svms, page);
 	pte = r ? vgpu_vm_read_pte(vm, page) : 0;
 	/*
-	 * The VRAM may be that of a peer with the link down. Unmap the range, so that the next
-	 * access raises a repairable retry fault.
+	 * The PTE maps VRAM, and yet the access has faulted. Perhaps the VRAM is a peer's, and the
+	 * XGMI link is down. Unmap the range: the next access then raises a retry fault, which the
+	 * driver can repair.
 	 */
 	if ((pte & (VGPU_PTE_VALID | VGPU_PTE_SYSTEM)) == VGPU_PTE_VALID)
 		svm_unmap_range(r);

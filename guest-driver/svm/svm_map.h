@@ -19,7 +19,7 @@ struct svm_range_list;
 
 /* Access that svm_map_pages() has to give to the GPU. */
 enum svm_map_access {
-	SVM_MAP_READ,		/* readable, and writable if CPU entry and range allow it */
+	SVM_MAP_READ,		/* readable, and writable if the CPU's PTE and range allow it */
 	SVM_MAP_WRITE,		/* readable and writable; -EPERM if the VMA forbids writes */
 	SVM_MAP_VMA,		/* readable, and writable if VMA and range allow it */
 };
@@ -50,8 +50,8 @@ int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
  */
 void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 /*
- * Clear all page table entries of @iv on all GPUs. Called when the only entries of @iv are no-retry
- * entries of denied faults.
+ * Clear the page table entries of @iv on all GPUs. All must be no-retry entries (written when the
+ * driver denies a fault): pages of other entries would stay mapped for DMA.
  */
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
@@ -60,8 +60,9 @@ void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
  */
 void svm_unmap_range(struct svm_range *r);
 /*
- * Handle a no-retry fault of GPU index @gpu at @page. If the PTE translates to VRAM, unmap the
- * page's range. Takes svm_lock().
+ * Handle a no-retry fault of GPU index @gpu at @page. If the PTE translates to VRAM, perhaps the
+ * GPU cannot reach this VRAM any more. So unmap the page's range: the next access then raises a
+ * retry fault, which the driver can repair. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);

@@ -23,7 +23,8 @@
 #define SVM_LEAD_MAX		8
 
 /*
- * A policy decides on a fault of a GPU with plain ACCESS and no preferred location in reach:
+ * A policy decides where memory moves when a GPU with ACCESS (not ACCESS_IN_PLACE) faults. A
+ * preferred location takes precedence, if this GPU can reach it. The policies:
  *
  *	amdgpu		migrate to the GPU's VRAM
  *	in_place	no migration if the GPU reaches the memory, else to system memory
@@ -113,8 +114,8 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * Mark each recent struct svm_pull of @page as contested if this fault takes @page from the pulling
- * GPU. Unless @in_place, the fault migrates @page to VRAM of @gpu.
+ * Mark recent pulls (struct svm_pull) of @page as contested if the current fault takes @page from
+ * the pulling GPU. If @in_place is false, the fault migrates @page to VRAM of @gpu.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
@@ -178,8 +179,8 @@ static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 	u64 used = vgpu_vram_mgr_usage(vdev);
 
 	/*
-	 * Only every second fault without space may evict, so that faults evict each other's memory
-	 * less often.
+	 * If the free VRAM is too small for @pages, only every second fault may evict memory.
+	 * Otherwise pages that do not fit into VRAM together would evict each other at every fault.
 	 */
 	return size - min(used, size) < pages << PAGE_SHIFT &&
 	       svms->gpus[home].full_faults++ & 1;

@@ -12,8 +12,9 @@
 struct kfd_process;
 
 /*
- * svm_policy_now() and svm_policy_name() need no lock; the caller of any other function holds
- * svms->lock. svm_policy_fault() and svm_policy_prefetch() may read registers.
+ * svm_policy_now() and svm_policy_name() need no lock. The caller of any other function holds
+ * svms->lock. svm_policy_fault() and svm_policy_prefetch() also take vgpu_hw_state.io_lock, to
+ * read registers.
  */
 
 /*
@@ -26,8 +27,8 @@ enum svm_policy svm_policy_now(void);
 /* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * Set *@loc to the location for @win after a fault of GPU index @gpu at @page. Call once per fault.
- * Returns 0 or -EACCES (no access).
+ * GPU index @gpu has faulted at @page. Set *@loc to the location to which the pages of @win, around
+ * @page, are to move. Call once per fault. Returns 0, or -EACCES if the GPU has no access.
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);
@@ -35,8 +36,8 @@ int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 		       struct svm_interval iv);
 /*
- * Return the location of a prefetch to r->attrs.prefetch_loc. Returns 0 if the pages may not be
- * placed in the GPU's VRAM.
+ * Return the location to which a prefetch moves the range: r->attrs.prefetch_loc, or 0 if this is
+ * VRAM in which the range may not be placed.
  */
 u32 svm_policy_prefetch(const struct svm_range *r);
 /*

@@ -24,8 +24,9 @@
 #include "svm_trace.h"
 
 /*
- * The bounds of a range never change. On munmap, the notifier clears GPU entries at once, but only
- * logs the tree's change. svm_lock() applies the log.
+ * On munmap, the notifier of a range clears the GPU entries, and records the unmapped pages in
+ * svm_range.unmapped. Later, svm_lock() removes the range from the tree, and inserts new ranges for
+ * the pages that remain.
  */
 static const struct mmu_interval_notifier_ops svm_range_notifier_ops;
 
@@ -210,7 +211,7 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
 	svm_range_unlink(r);
-	/* Repeat this: before svm_range_unlink(), the notifier of r may have changed r. */
+	/* Repeat this, because the notifier of r may have set r->invalid after the first copy. */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
 	svm_range_free(r);
@@ -430,7 +431,9 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 		svm_fault_checkpoint(r->svms);
 	/*
 	 * MMU_NOTIFY_CLEAR may be a truncation. A truncation removes access, as a munmap does, so
-	 * svm_fault_judge() must set unmap_ts. This event is too frequent to read GPU clocks here.
+	 * svm_fault_checkpoint() must run. But MMU_NOTIFY_CLEAR is too frequent to read the GPU
+	 * clocks each time. So set the flag: svm_fault_judge() then calls svm_fault_checkpoint()
+	 * before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);

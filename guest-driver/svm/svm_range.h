@@ -193,7 +193,10 @@ struct svm_range {
 	struct svm_attrs attrs;
 	/** @leader: index of the GPU that is ahead in faults (adaptive policy); under svms->lock */
 	u8 leader;
-	/** @lead: lead of @leader (svm_policy_count()), or 0 without a leader; under svms->lock */
+	/**
+	 * @lead: how far @leader is ahead, in faults. A fault of @leader adds to @lead, and one of
+	 * another GPU subtracts from it. 0: no GPU is ahead. Under svms->lock
+	 */
 	u8 lead;
 	/** @notifier: MMU interval notifier of exactly this range */
 	struct mmu_interval_notifier notifier;

@@ -135,7 +135,7 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 					 (unsigned int)ilog2(n));
 		/*
 		 * Write all consecutive entries that have fragment size @max_frag by one
-		 * vgpu_pt_set().
+		 * call of vgpu_pt_set(). Each smaller fragment gets a call of its own.
 		 */
 		unsigned int run = frag == max_frag ? round_down(n, 1u << frag) :
 						      1u << frag;
@@ -203,8 +203,8 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
 	/*
-	 * Zero the PTB, which the hardware does not reach now. To unmap the leaf, pt_clear_part()
-	 * then only writes the pointer to the PTB.
+	 * Zero the PTB now, while the hardware uses the leaf instead. pt_clear_part() can then
+	 * unmap the leaf by one write, which replaces the leaf with a pointer to the zeroed PTB.
 	 */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
@@ -275,8 +275,8 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 		leaf = false;
 	}
 	/*
-	 * If a leaf maps the pages, write the PTB before the pointer to the PTB: the hardware must
-	 * not reach an unfinished PTB.
+	 * If a leaf maps the pages, the next step replaces the leaf by a pointer to the PTB. Write
+	 * the PTB first, because the hardware uses the PTB as soon as the pointer is written.
 	 */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;

@@ -31,19 +31,20 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * Largest number of calls of vgpu_pt_ops.write in one step, which changes the range of one PDB0
- * entry:
+ * Largest number of calls of vgpu_pt_ops.write in one step. A step maps or unmaps pages in the
+ * range of one PDB0 entry. From the first to the last page, fragments (2^n pages) grow, then
+ * shrink. The calls:
  *
  * - 2 to split a leaf
- * - VGPU_PT_SHIFT for blocks (2^n pages) of growing size
- * - 1 for all blocks of the largest size
- * - VGPU_PT_SHIFT for blocks of shrinking size
+ * - VGPU_PT_SHIFT for fragments of growing size
+ * - 1 for all fragments of the largest size
+ * - VGPU_PT_SHIFT for fragments of shrinking size
  * - 1 as a margin
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 
 /**
- * struct vgpu_pt_ops - backend of a tree
+ * struct vgpu_pt_ops - backend of the page tables: functions that allocate, lock and write tables
  */
 struct vgpu_pt_ops {
 	/** @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or -errno */

@@ -13,7 +13,7 @@
 #define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
 
 /**
- * struct vgpu_pt_table - a table: its memory, and the driver's copy of its structure
+ * struct vgpu_pt_table - a table of any level: the entries in VRAM, and the driver's record of them
  */
 struct vgpu_pt_table {
 	/** @mem: VRAM that holds the entries */

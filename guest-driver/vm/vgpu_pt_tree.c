@@ -267,7 +267,7 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
  * @pt: tree, locked; no vgpu_pt_reserve() runs
- * @keep: returns true if entries of these pages may still be written
+ * @keep: called with the first and last page of an empty table; returns true if the table must stay
  * @out: receives the removed tables; flush the TLB before vgpu_pt_free()
  */
 void vgpu_pt_trim(struct vgpu_pt *pt,

@@ -172,7 +172,8 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
  * @vm: address space
  * @idx: receives the argument for drm_dev_exit()
  *
- * After an unplug, waits for the render node's jobs in @vm instead. KFD's queues have stopped.
+ * After an unplug, entries cannot be cleared. The function then waits until the render node's jobs
+ * in @vm have ended, and returns false. KFD's queues have stopped already.
  *
  * Context: sleeps; no lock that a job needs (such as pt_lock) is held.
  *

@@ -24,7 +24,8 @@ struct vgpu_vm {
 	struct vgpu_device *vdev;
 	/**
 	 * @va_lock: protects mappings of GEM_VA, and the fence of vgpu_vm_last_update(). In KFD's
-	 * address spaces, kfd_process.mutex protects all mappings, too. Taken before reservations
+	 * address spaces, a change of a GEM_VA mapping needs @va_lock and kfd_process.mutex, and a
+	 * change of any other mapping needs kfd_process.mutex only. Taken before reservations
 	 */
 	struct mutex va_lock;
 	/**
@@ -61,8 +62,8 @@ struct vgpu_vm {
 struct vgpu_vm_span {
 	/**
 	 * @addr: bus address if @pte_flags has VGPU_PTE_SYSTEM, else offset from the start of this
-	 * GPU's VRAM. VRAM of a hive peer has an offset beyond this GPU's VRAM, or a negative one
-	 * (modulo 2^64)
+	 * GPU's VRAM. A hive peer's VRAM lies above or below this GPU's VRAM in the hive's address
+	 * range. For VRAM below, the offset is negative (modulo 2^64)
 	 */
 	u64 addr;
 	/** @npages: size in pages of VGPU_PAGE_SIZE */

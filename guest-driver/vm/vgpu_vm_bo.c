@@ -416,7 +416,7 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  * @peer: vgpu_peer_find() for another GPU's BO, else VGPU_PEER_NONE
- * @out: receives the mapping, without entries
+ * @out: receives the mapping; vgpu_vm_bo_update() writes the page-table entries later
  *
  * Return: 0 or an error of vgpu_vbo_new().
  */
@@ -428,8 +428,8 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
 	/*
-	 * No entry has been written yet: writers need the BO's reservation, which the caller
-	 * holds.
+	 * The mapping can already be found, but @peer is set in time: page-table entries are
+	 * written only under the BO's reservation, which the caller holds.
 	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
@@ -465,7 +465,10 @@ void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 		if (vgpu_vbo_has_entries(vbo))
 			vgpu_vm_clear_pages(vbo->vm, vbo->pages.start,
 					    vbo->pages.last, 0);
-	/* Publish after all clears, so that the TLB is flushed once for each address space. */
+	/*
+	 * Publish after all clears. Then, if @bo has several mappings in an address space, only the
+	 * first publish in this address space flushes the TLB.
+	 */
 	list_for_each_entry(vbo, &bo->vm_mappings, bo_link) {
 		if (!vgpu_vbo_has_entries(vbo))
 			continue;
@@ -539,8 +542,8 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * The loop may miss jobs that drm/ pushes meanwhile. This is harmless: drm/ pushes
-		 * jobs only while the address space has no stale entries.
+		 * The loop misses no job although vm->jobs is not locked: drm/ pushes no job while
+		 * the address space has stale entries.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

@@ -21,7 +21,7 @@ struct ww_acquire_ctx;
  * enum vgpu_peer_way - how a GPU reaches VRAM or registers of another GPU
  */
 enum vgpu_peer_way {
-	/** @VGPU_PEER_NONE: not at all, or the VRAM and registers are the GPU's own */
+	/** @VGPU_PEER_NONE: not at all; also used for own VRAM, own registers, and system memory */
 	VGPU_PEER_NONE,
 	/** @VGPU_PEER_XGMI: by XGMI, in the hive's address space; VRAM only */
 	VGPU_PEER_XGMI,

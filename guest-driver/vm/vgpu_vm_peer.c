@@ -32,8 +32,9 @@ enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 				  const struct vgpu_device *owner, bool vram)
 {
 	/*
-	 * An IOMMU could give each GPU other bus addresses, but all GPUs use the addresses at which
-	 * the BO's own GPU maps system memory.
+	 * All GPUs use the bus addresses that are valid for the BO's own GPU. Behind an IOMMU,
+	 * these addresses may be invalid for another GPU, so refuse the access. This includes XGMI,
+	 * because a BO may move from VRAM to system memory.
 	 */
 	if (device_iommu_mapped(vdev->drm.dev) ||
 	    device_iommu_mapped(owner->drm.dev))

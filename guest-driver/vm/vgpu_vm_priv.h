@@ -131,8 +131,8 @@ struct vgpu_vm_bo {
 	struct list_head moved_link;
 	/**
 	 * @pages: first and last page, and node of vgpu_vm_state.bos; protected by
-	 * vgpu_vm_state.alloc_lock. If @bo is not NULL, the first and last page change only inside
-	 * vgpu_userptr_lock(), because the MMU notifier reads them
+	 * vgpu_vm_state.alloc_lock. If @bo is a user pointer, changes of the first and last page
+	 * also need vgpu_userptr_lock(), because the MMU notifier reads the two page numbers
 	 */
 	struct interval_tree_node pages;
 	/** @offset: offset in @bo of the first mapped byte; page aligned */
@@ -151,7 +151,8 @@ struct vgpu_vm_bo {
 	enum vgpu_peer_way peer;
 	/**
 	 * @moved: true if the entries have to be written. Protected by the BO's reservation. MMU
-	 * notifiers, without the reservation, clear entries but leave @moved false
+	 * notifiers lack the reservation: they clear entries, and vgpu_vm_bo_move_notify() sets
+	 * @moved later
 	 */
 	bool moved;
 	/**

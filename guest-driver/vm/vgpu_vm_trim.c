@@ -17,8 +17,8 @@
 #define TRIM_DELAY	msecs_to_jiffies(100)
 
 /*
- * Returns true to keep an empty table if a mapping has pages in the table's range, from @first to
- * @last. The mapping's entries may be written later, without allocating tables.
+ * Returns true if a BO mapping has pages in the range of an empty table, @first to @last. This
+ * table must stay: the mapping's entries may be written later, without allocating tables.
  */
 static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
 {

@@ -187,8 +187,8 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * Replace the leaves and fragments of @vbo that extend across a cut directly before @page. The
- * caller then clears the other side of the cut.
+ * A cut directly before @page has shortened @vbo. Replace the leaves and fragments that cross the
+ * cut by smaller ones. The caller then clears the removed pages.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -216,8 +216,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * No job or queue uses the stale entries now (see vgpu_vm_clear_mappings()). Remaining
-	 * pages get new entries before the next job or queue runs.
+	 * Clear all stale entries of @vbo, even those of pages that remain mapped. No job or queue
+	 * uses stale entries now (vgpu_vm_clear_mappings()). The remaining pages get new entries
+	 * before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -246,7 +247,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * After the unlock, a fault or SET_ATTR may create
+	 * Drop alloc_lock only after the clear: without the lock, a fault or SET_ATTR may create
 	 * an SVM range at these pages (vgpu_vm_va_busy()) and write the entries of this range.
 	 * Clearing the pages later would remove the entries of the SVM range.
 	 */
@@ -261,8 +262,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * Context: BOs in the range are reserved (vgpu_vm_lock_range()). No job (render node), or no move
- * of these BOs (KFD), is in flight.
+ * Context: BOs in the range are reserved (vgpu_vm_lock_range()). On the render node, no job is in
+ * flight in @vm. In KFD, no move of these BOs is in flight.
  *
  * Return: 0, -ENOMEM, or -EINVAL if the range is invalid.
  */
@@ -370,19 +371,22 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	struct dma_resv *resv = vbo->bo->tbo.base.resv;
 	bool held = ticket && dma_resv_locking_ctx(resv) == ticket;
 
-	/* If another task holds the reservation, skip the mapping. */
+	/*
+	 * Do not wait for the reservation: the caller may hold other reservations, so a wait could
+	 * deadlock. The mapping stays marked as moved, so a later call writes the entries.
+	 */
 	if (!held && !dma_resv_trylock(resv))
 		return;
 	/*
-	 * Jobs in flight may use stale entries, so clear the entries only when no job and no
-	 * move of the BO is left.
+	 * Jobs in flight may use stale entries. So clear these only if no job is in flight (@idle),
+	 * or after all jobs and moves of the BO.
 	 */
 	if (vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
 	/*
-	 * Jobs in flight do not wait for the BO's moves and clears. So unless @idle is true, write
-	 * the entries only after these moves and clears.
+	 * Jobs in flight do not wait for the BO's moves and clears. So write entries only if no job
+	 * is in flight (@idle), or after these moves and clears.
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))

@@ -292,8 +292,8 @@ struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 
 	mutex_lock(&vs->pt_lock);
 	/*
-	 * If the TLB must be flushed, wait for SDMA here: the CPU flushes the TLB, and only after
-	 * SDMA has written the entries.
+	 * The CPU must flush the TLB after SDMA has written the entries. So if a flush is needed,
+	 * wait for SDMA here.
 	 */
 	if (vs->tlb_dirty)
 		vgpu_vm_publish(vm, false);

@@ -34,7 +34,8 @@
 enum frame {
 	/* to the host: state of the driver; "waiting" or "restored" before the driver is loaded */
 	FRAME_HELLO = 'H',
-	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
+	/* to the guest: struct run, then the command and its arguments, each ended by NUL */
+	FRAME_RUN = 'R',
 	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; no bytes: end of input */
 	FRAME_SIZE = 'W',	/* to the guest: number of rows and of columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
@@ -63,8 +64,8 @@ struct run {
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
 /*
- * After the end of a command, deferred work may still allocate memory for this time in ms. Leaks of
- * such memory have to be reported, too.
+ * Deferred work may still allocate memory until LEAK_LATE_MS ms after the end of a command. Leaks
+ * of such memory have to be reported, too.
  */
 #define LEAK_LATE_MS	500
 #define DEVICES		"/sbin/vgpu-devices"
@@ -225,20 +226,21 @@ static void look_for_leaks(const struct timespec *end)
 	if (access(LEAKS, W_OK))
 		return;
 	/*
-	 * kmemleak reports only objects that two scans find unchanged. The first scan takes longer
-	 * than LEAK_LATE_MS, so it also finds objects that deferred work allocates.
+	 * kmemleak compares an object's contents at the ends of two scans, and reports only
+	 * unchanged objects. Deferred work has allocated all its objects before the first scan
+	 * ends, because a scan takes longer than LEAK_LATE_MS.
 	 */
 	put_text(LEAKS, "scan");
 	if (old.tv_nsec >= 1000000000) {
 		old.tv_sec++;
 		old.tv_nsec -= 1000000000;
 	}
+	/*
+	 * kmemleak reports no object younger than LEAK_AGE_MS. Deferred work allocates objects
+	 * until LEAK_LATE_MS after `end`: wait until these objects are old enough.
+	 */
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &old, NULL) == EINTR)
 		;
-	/*
-	 * Deferred work allocates objects at most LEAK_LATE_MS after `end`. Now these objects are
-	 * at least LEAK_AGE_MS old, so kmemleak can report them.
-	 */
 	put_text(LEAKS, "scan");
 	leaks = fopen(LEAKS, "r");
 	while (leaks && fgets(line, sizeof(line), leaks))
@@ -539,9 +541,9 @@ int main(int argc, char **argv)
 {
 	struct command command = { .input = -1, .output = { -1, -1 } };
 	/*
-	 * State of the driver. If it is "waiting", the launcher takes a snapshot of the guest
-	 * before it sends a frame. A guest restored from the snapshot first gets FRAME_SEED and
-	 * FRAME_TIME.
+	 * State of the driver, which the agent only reports to the launcher. "waiting" means that
+	 * the driver is not loaded yet. The launcher then takes a snapshot of the guest before it
+	 * sends a frame. A guest restored from the snapshot first gets FRAME_SEED and FRAME_TIME.
 	 */
 	const char *driver = argc > 1 ? argv[1] : "absent";
 	struct signalfd_siginfo info;

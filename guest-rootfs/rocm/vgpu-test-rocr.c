@@ -127,8 +127,8 @@ static hsa_status_t find_agent(hsa_agent_t agent, void *arg)
 }
 
 /*
- * Return the number behind @name at a line's start; @name may be "". @fmt and @n give the path of
- * the sysfs file.
+ * Find a line that begins with @name and a number, and return the number. If @name is "", the line
+ * begins with the number. @fmt and @n give the path of the sysfs file.
  */
 static unsigned long long sysfs(const char *name, const char *fmt,
 				unsigned int n)
@@ -544,9 +544,7 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va + bytes, g->agent, bytes);
 	pattern_check(dst, bytes, 12);
 
-	/*
-	 * Export the second piece as a dma-buf, import the dma-buf, and map it at a fourth address.
-	 */
+	/* The imported dma-buf must be the memory of the second piece, not a copy. */
 	HSA(hsa_amd_vmem_export_shareable_handle(&fd, piece[1], 0));
 	HSA(hsa_amd_vmem_import_shareable_handle(fd, &again));
 	close(fd);

@@ -148,8 +148,9 @@
 #define CP_HQD_PQ_WPTR_HI		0x37
 
 /*
- * Dword offsets in a queue's image in memory (MQD): CP_MQD_SH of the registers
- * that SET_SH_REG sets, CP_MQD_HQD of CP_HQD and following.
+ * Dword offsets in a queue's image in memory (MQD):
+ * - CP_MQD_SH: start of the registers that SET_SH_REG sets
+ * - CP_MQD_HQD: start of the HQD registers (CP_HQD)
  */
 #define CP_MQD_SH			1
 #define CP_MQD_HQD			128

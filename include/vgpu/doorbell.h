@@ -18,7 +18,8 @@
  */
 
 /*
- * Index in a slice: 64-bit doorbell of SDMA queue q (0 to 7), engine n:
+ * Index of the first doorbell of SDMA engine n. In the slice of a process,
+ * queue q (0 to 7) of engine n has the doorbell with this index:
  *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
  */
 #define DOORBELL_SDMA(n)		(0x100 + 0x0a * (n))
@@ -27,8 +28,8 @@
 #define DOORBELL_NON_CP_FIRST		0x100
 #define DOORBELL_NON_CP_LAST		0x18f
 /*
- * Number of 64-bit doorbells in a page of 4 KiB. A slice has two pages with the
- * same layout.
+ * A slice has two pages of 4 KiB with the same layout. Doorbell i in the first
+ * page corresponds to doorbell i + DOORBELL_MIRROR in the second page.
  */
 #define DOORBELL_MIRROR			0x200
 #define DOORBELL_SLICE_SIZE		0x2000u	/* bytes per process */

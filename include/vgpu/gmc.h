@@ -98,8 +98,9 @@
 #define VM_CONTEXT_CNTL__RETRY_OTHER			0x00000100u
 #define VM_CONTEXT_CNTL__RANGE_INTERRUPT		0x00000200u
 /*
- * The model redirects reads with faults of class X only if X_DEFAULT is set
- * both here and in VM_L2_PROTECTION_FAULT_CNTL.
+ * Bits *_DEFAULT: a read with a fault of class X (RANGE, PDE0, ...) gets the
+ * default page only if X_DEFAULT is set here and in
+ * VM_L2_PROTECTION_FAULT_CNTL.
  */
 #define VM_CONTEXT_CNTL__RANGE_DEFAULT			0x00000400u
 #define VM_CONTEXT_CNTL__DUMMY_INTERRUPT		0x00000800u
@@ -134,15 +135,17 @@
 #define VM_INVALIDATE_ENG_REQ__L1_PTES			0x00400000u
 #define VM_INVALIDATE_ENG_REQ__CLEAR_FAULT		0x00800000u
 /*
- * A write to REQ clears the bits of the VMIDs in PER_VMID. Bit n is set when no
- * access uses a dropped translation of VMID n.
+ * ACK has one bit for each VMID. A write to REQ clears the ACK bits of the
+ * VMIDs that the write selects. ACK bit n is set when no access uses a dropped
+ * translation of VMID n any more.
  */
 #define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
  * The pages to invalidate, in the format of PCIe ATS:
  * - S clear: page PAGE
- * - S set, n low bits of PAGE are ones: the 2 << n aligned pages around PAGE
+ * - S set, n lowest bits of PAGE are ones, bit n is 0: a block of 2 << n pages,
+ *   aligned to its size, that contains PAGE
  * - all bits set: all pages
  */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* bit 0 of HI32:LO32 */

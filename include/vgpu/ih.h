@@ -110,7 +110,11 @@
 #define IH_SRC_SDMA_POLL_TIMEOUT	246	/* POLL_REGMEM timed out; data0: packet header */
 #define IH_SRC_SDMA_ECC			220	/* the queue read poisoned memory */
 #define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
-#define IH_SRC_SDMA_ILLEGAL		225	/* queue stopped; data0: header, data1: EXCEPTION */
+/*
+ * The queue stopped because of a bad packet or an invalid ring. data0: header
+ * of the bad packet, or 0. data1: VGPU_SDMA_EXC_* (sdma.h).
+ */
+#define IH_SRC_SDMA_ILLEGAL		225
 #define IH_SRC_VM_FAULT			0
 /*
  * The only source of client IH_CLIENT_IH: announces new entries in ring

@@ -58,8 +58,8 @@
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)
 
 /*
- * Each of these registers selects the doorbells of one block, in every 4 KiB
- * page: bits 11:0 of a doorbell's offset in BAR 2 are compared.
+ * Each of these registers selects the doorbells of one block by a range of byte
+ * offsets in a 4 KiB page. The same range applies to every page of BAR 2.
  */
 #define BIF_SDMA0_DOORBELL_RANGE	(NBIO_BASE + 0x1d0)
 #define BIF_SDMA1_DOORBELL_RANGE	(NBIO_BASE + 0x1d1)

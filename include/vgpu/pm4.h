@@ -69,9 +69,12 @@
 #define PM4_WAIT_DW1__FUNCTION		0x00000007u
 #define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
 /*
- * Values of OPERATION. 0: poll memory or register DW2. 1: write the reference
- * to register DW2, then poll register DW3. DW2 and DW3 give a register as dword
- * offset in BAR 5.
+ * Values of OPERATION:
+ * - 0: poll memory at the address in dwords 2 and 3, or the register that dword
+ *   2 selects
+ * - 1: write the reference to the register that dword 2 selects, then poll the
+ *   register that dword 3 selects
+ * These dwords select a register by the dword offset in BAR 5.
  */
 #define PM4_WAIT_DW1__OPERATION		0x000000c0u
 
@@ -100,7 +103,7 @@
 #define PM4_INT_NONE			0
 #define PM4_INT_ONLY			1
 #define PM4_INT_AFTER_WRITE		2
-#define PM4_INT_DATA_AFTER_WRITE	3	/* data is written, no interrupt */
+#define PM4_INT_DATA_AFTER_WRITE	3	/* the model raises no interrupt */
 #define PM4_INT_ALWAYS			4
 #define PM4_INT_IF_32			5	/* interrupt if memory equals the data */
 #define PM4_INT_IF_64			6

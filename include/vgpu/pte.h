@@ -22,13 +22,9 @@
 #define VGPU_PTE_PRT			(1ull << 51)
 #define VGPU_PDE_PTE			(1ull << 54)	/* in PDB2, PDB1: the entry is a leaf */
 /*
- * The driver always sets PAGE_TABLE_BLOCK_SIZE to 9, so the entries of PDB0
- * have the format of a PTE.
- */
-
-/*
- * Translate further: the entry of PDB0 points to a PTB. Without this bit, an
- * entry of PDB0 is a leaf of 2 MiB.
+ * TF: translate further. As the driver sets PAGE_TABLE_BLOCK_SIZE to 9, entries
+ * of PDB0 have the format of a PTE. Such an entry without TF maps 2^9 pages
+ * (2 MiB). An entry with TF points to a PTB.
  */
 #define VGPU_PTE_TF			(1ull << 56)
 #define VGPU_PTE_MTYPE			(3ull << 57)

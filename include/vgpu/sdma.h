@@ -9,7 +9,7 @@
 #define VGPU_SDMA_H
 
 #define SDMA_NUM_ENGINES		5	/* 2 for general use, 3 for XGMI */
-#define VGPU_NUM_SDMA			2	/* only engines 0 and 1 have kernel rings */
+#define VGPU_NUM_SDMA			2	/* number of engines with a kernel ring (0 and 1) */
 #define SDMA_NUM_RLC			8
 
 /* Dword offset in BAR 5 of the first register of engine n. */

@@ -27,9 +27,9 @@ typedef enum VGPUDelayPoint {
 #ifdef VGPU_KFD_DELAYS
 
 /*
- * State of a device's delays. Times are in ns of QEMU_CLOCK_REALTIME, which
- * also runs while the machine is stopped: the delays model threads that a busy
- * host does not schedule.
+ * State of a device's delays. The delays model threads that a busy host does
+ * not schedule. The host may be busy even while the machine is stopped, so
+ * times are in ns of QEMU_CLOCK_REALTIME, which always runs.
  */
 typedef struct VGPUDelays {
     /* Property x-delays: seed of random delays; 0: no random delays. */
@@ -47,7 +47,7 @@ typedef struct VGPUDelays {
     int point;
     /* State of delay_random(). Accessed atomically. */
     uint64_t rng;
-    /* Earliest time of the next delay at @point. Accessed atomically. */
+    /* Before this time, @point is not delayed again. Accessed atomically. */
     int64_t next;
     /* No invalidation is acknowledged before this time. Guarded by s->lock. */
     int64_t ack_due;

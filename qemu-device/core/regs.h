@@ -25,7 +25,7 @@ typedef struct VGPUReg {
     /*
      * Called under the BQL after a write was stored. NULL: no side effect.
      * @old: value before the write; 0 if VGPUReg.mask is 0
-     * @val: complete written value
+     * @val: written value, including the bits that are not in VGPUReg.mask
      */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);
@@ -47,7 +47,8 @@ typedef struct VGPUBlock {
     const VGPUReg *regs;        /* table of @span registers */
     /*
      * Return the array of an instance's stored values. Any thread reads the
-     * array, atomically. NULL if each register has a read() and stores nothing.
+     * array, atomically. The pointer @store is NULL if no register of the block
+     * stores a value: then each has a read().
      */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*

@@ -55,13 +55,15 @@ typedef struct VGPUStall {
     /* Number of this wait, unique within the worker. */
     uint32_t number;
     /*
-     * True: the access waits for the IOMMU's reply in VGPUView.iotlb. Members
-     * other than @number may then describe an earlier retry fault.
+     * True: the access waits for the IOMMU to reply to the request in
+     * VGPUView.iotlb. Then ignore the members other than @number: their values
+     * may be those of an earlier retry fault.
      */
     bool iommu;
     /*
-     * Time of the next try in ns of QEMU_CLOCK_VIRTUAL. For VGPU_WAIT_DEVICE:
-     * QEMU_CLOCK_REALTIME, because another host thread ends this wait.
+     * Time of the next try in ns of QEMU_CLOCK_VIRTUAL. VGPU_WAIT_DEVICE uses
+     * QEMU_CLOCK_REALTIME: the virtual clock may stand still while the queue
+     * waits for a host thread.
      */
     int64_t until;
 } VGPUStall;

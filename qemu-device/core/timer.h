@@ -9,8 +9,9 @@
 typedef struct VGPUTimer {
     QEMUTimer *timer;
     /*
-     * Used only with icount. Signals the vCPU again, with the BQL held: a vCPU
-     * can miss timer_mod()'s signal without the BQL. Virtual time then stops.
+     * Used only with icount. If the BQL is not held when a timer is set, the
+     * vCPU can miss the timer's signal, and virtual time stops. So this BH
+     * repeats the signal with the BQL held.
      */
     QEMUBH *notify_bh;
 } VGPUTimer;

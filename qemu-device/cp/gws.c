@@ -70,8 +70,8 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Return true if GWS must be saved. Test hws.gws too: with all 64 resources,
- * gws_vmid has the reset value, and SET_RESOURCES may have cleared gws_mask.
+ * Return true if the state differs from the reset state. Test hws.gws, too: for
+ * a VMID with all 64 resources, gws_vmid[] has the reset value.
  */
 static bool gws_needed(void *opaque)
 {

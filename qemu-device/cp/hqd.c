@@ -63,7 +63,8 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
     }
     q->clamped = false;
     /*
-     * An AQL packet is executed from this phase on, any other from its start.
+     * If an AQL packet was interrupted, the packet continues with this phase.
+     * An interrupted PM4 packet is executed again from the start.
      */
     q->phase = VGPU_GET(status, CP_HQD_HQ_STATUS1__PHASE);
     q->error = false;
@@ -137,8 +138,9 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
 }
 
 /*
- * Return true if @q is the worker's current queue, or if @q submitted the run
- * list and hws.queue is current: a stop of @q would end the list.
+ * Return true if only the worker's thread may stop @q now. This is true while
+ * the thread executes @q. It is also true while the thread executes a run list
+ * that @q submitted, because a stop of @q ends this list.
  */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {

@@ -153,8 +153,8 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 }
 
 /*
- * Run the slice: its queues are mapped. @whole_list: no packets of the list are
- * left for a later slice.
+ * Start the slice. The caller has mapped the slice's queues. @whole_list: no
+ * packets of the list are left for a later slice.
  */
 static void hws_start_slice(VGPUCp *cp, bool whole_list)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: declarations of cp/, the command processor's compute side (MEC).
- * One worker, with the CP's thread, serves all queues round-robin. The worker's
- * lock guards the queues.
+ * One worker serves all queues round-robin, in a thread of its own: the CP's
+ * thread. The worker's lock guards the queues.
  */
 #ifndef HW_MISC_VGPU_KFD_CP_INTERNAL_H
 #define HW_MISC_VGPU_KFD_CP_INTERNAL_H
@@ -109,18 +109,19 @@ typedef struct CpHws {
     /* The run list, which is in memory. list.pos is the next packet. */
     VGPUIndirect list;
     /*
-     * Copy of @list at the start of this slice: the first packet. If a chain
-     * leads back to this packet, no packets are left for another slice.
+     * Copy of @list at the start of this slice. Chained lists may form a loop.
+     * If @list is at this position again, this slice has mapped the whole loop.
      */
     VGPUIndirect slice;
     CpProcess process;          /* process of the next MAP_QUEUES */
     uint16_t vmids;             /* mask of the VMIDs of mapped processes */
-    uint16_t pasids[VGPU_NUM_VMIDS];    /* PASID of each VMID's process */
+    uint16_t pasids[VGPU_NUM_VMIDS];
     /* Mask of the GWS resources that are allocated to each VMID's process. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * The scheduler's queue in the worker, number CP_NUM_HQDS. The queue waits
-     * for the IOMMU, the end of a slice, or an SDMA queue that is in use.
+     * The worker runs the scheduler like a queue, with queue number
+     * CP_NUM_HQDS. The scheduler may wait for the IOMMU, the end of a slice, or
+     * an SDMA queue that is in use.
      */
     VGPUQueue queue;
 } CpHws;
@@ -180,7 +181,10 @@ static inline uint64_t cp_hqd64(const CpQueue *q, unsigned lo)
            (uint64_t)qatomic_read(&q->regs[lo + 1]) << 32;
 }
 
-/* Functions in hqd.c. The caller holds cp->w.lock, except as noted. */
+/*
+ * Functions in hqd.c. The caller holds cp->w.lock. Only functions marked "Any
+ * thread" need no lock.
+ */
 
 /* Return true if CP_HQD_ACTIVE is set. Any thread. */
 bool vgpu_cp_queue_active(const CpQueue *q);
@@ -192,8 +196,9 @@ uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
  */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
- * Stop an active queue: after the current step if the CP's thread executes a
- * packet or the run list of the queue, otherwise immediately.
+ * Stop an active queue. If the CP's thread executes a packet of @q, or the run
+ * list that @q submitted, stop @q after the current step. Otherwise stop @q
+ * immediately.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
 /* Stop a queue immediately and save the queue's progress to its registers. */
@@ -246,14 +251,17 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  */
 
 /*
- * Execute the MAP_QUEUES in @dw. @vmid is the queue's VMID, or negative for a
- * packet in a ring. Set *@full to true if no suitable HQD is free, else false.
+ * Execute the MAP_QUEUES in @dw. For a packet in a run list, @vmid is the VMID
+ * of the queue. For a packet in a ring, @vmid is negative, and the MQD has the
+ * VMID. Set *@full to true if no suitable HQD or SDMA queue is free, else to
+ * false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
 /*
- * Unmap a queue that is not the worker's current queue. Unless @reset, save the
- * MQD: after VGPU_STEP_STALL, call again until the result is another.
+ * Unmap a queue that is not the worker's current queue. Unless @reset is true,
+ * also save the queue to the MQD. If the save stalls, return VGPU_STEP_STALL.
+ * The caller then calls again until the result is VGPU_STEP_DONE.
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
@@ -303,9 +311,9 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp);
 /* Functions in gws.c. The CP's thread calls them with no lock held. */
 
 /*
- * Replace the GWS resources of the process with @vmid by @num contiguous
- * resources. Return false, without a change, if no @num contiguous resources
- * are free.
+ * Let the process with @vmid have @num contiguous GWS resources, and no others.
+ * Return false, without a change, if no @num contiguous resources are free. For
+ * this test, the process's old resources count as free.
  */
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
 /* Free the GWS resources, if any, of the process with @vmid. */
@@ -335,8 +343,9 @@ VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
  */
 VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
 /*
- * Wait before the next poll of a value that the guest changes: WAIT_TRIES times
- * until the next time slice, then 1 ms of virtual time.
+ * Wait before the next poll of a value that the guest changes. Each of the
+ * first WAIT_TRIES waits lasts until the queue's next time slice. Each further
+ * wait lasts 1 ms of virtual time.
  */
 VGPUStep vgpu_cp_poll(VGPUExec *x);
 /*

@@ -34,8 +34,9 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 }
 
 /*
- * Return true if the UNMAP_QUEUES in x->dw selects a queue with this doorbell
- * and PASID (0 in VMID 0). @fixed: static queue of MAP_QUEUES.
+ * Return true if the UNMAP_QUEUES in x->dw selects the queue that the other
+ * parameters describe. @pasid is 0 for a queue in VMID 0. @fixed is true if
+ * MAP_QUEUES mapped the queue as static.
  */
 static bool kiq_selects(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
                         bool fixed)
@@ -204,8 +205,9 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L2_PDE2 |
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
         /*
-         * Wait for the VMIDs of the request (x->reg_val). @vmids may have a
-         * newer VMID without ACK, which vgpu_hub_set_root() has invalidated.
+         * Wait for the VMIDs of the request (x->reg_val). @vmids may also have
+         * a VMID that got the PASID after the request. The ACK lacks that VMID,
+         * but vgpu_hub_set_root() has already invalidated that VMID.
          */
         default:
             vgpu_reg_engine_read(

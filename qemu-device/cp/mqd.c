@@ -121,7 +121,10 @@ VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
         return step;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
-    /* Do nothing if a run list has already mapped this queue. */
+    /*
+     * A static queue of a run list (@vmid >= 0) stays mapped between slices. Do
+     * not map the queue again in the next slice.
+     */
     if (vmid >= 0 && mqd_is_listed(cp, mqd_va)) {
         return VGPU_STEP_DONE;
     }

@@ -325,8 +325,9 @@ static const struct {
 };
 
 /*
- * Return true if the packet is in the ring of a queue that may execute
- * scheduler packets: VMID 0, and the KIQ or mapped as HIQ.
+ * Return true if the current packet may be a scheduler packet. The queue must
+ * be the KIQ or mapped as HIQ. The ring must be in VMID 0. The packet must be
+ * in the ring, not in an indirect buffer.
  */
 static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {

@@ -194,6 +194,10 @@ static const VMStateDescription vmstate_cp_slice = {
     },
 };
 
+/*
+ * Reject values that a running device never has: w.next above the number of the
+ * worker's queues (HQDs and scheduler), and VMID 0 in vmid_mask.
+ */
 static int cp_post_load(void *opaque, int version_id)
 {
     const VGPUCp *cp = opaque;

@@ -51,8 +51,10 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 }
 
 /*
- * Push at most *@left queued entries, and count *@left down. Return false if
- * the request in s->ih->iotlb must be made first. The caller holds s->lock.
+ * Push at most *@left queued entries, and decrement *@left for each. Return
+ * false if a memory write needs a reply of the IOMMU first. Then the caller
+ * must make the request in s->ih->iotlb, and call again. The caller holds
+ * s->lock.
  */
 static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {
@@ -65,8 +67,8 @@ static bool ih_push_deferred(VGPUState *s, unsigned *left)
             return false;
         }
         /*
-         * Remove the entry only now, because the push has succeeded. The entry
-         * is still the head: the push may only append an entry.
+         * Remove @d only after vgpu_ih_store_entry() has succeeded. @d is still
+         * the head: that call can only append to the list.
          */
         QSIMPLEQ_REMOVE_HEAD(&s->ih->deferred, next);
         s->ih->num_deferred--;

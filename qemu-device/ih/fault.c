@@ -133,10 +133,6 @@ void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
 
     QEMU_LOCK_GUARD(&s->lock);
     serial = s->ih->fault_serial + 1;
-    /*
-     * Use the CAM slot of the page, or a free slot. If none is free, report
-     * nothing.
-     */
     if (retry && vgpu_cam_enabled(s)) {
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot == VGPU_RETRY_CAM_SLOTS) {

@@ -46,8 +46,8 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: in: hub, vmid, va, write, invs, and serial of the last call, or 0;
- *         out: serial, why, cam, until
+ * @stall: in: member serial (0 at the first call for an access, then
+ *         unchanged); out: members serial, why, cam, until
  *
  * Context: any thread. Takes s->lock.
  */

@@ -59,9 +59,10 @@ void vgpu_ih_reset(VGPUState *s);
 /**
  * vgpu_ih_push: push an interrupt entry
  * @s: device
- * @client: IH_CLIENT_*; IH_CLIENT_CFG_DATA selects the ring
+ * @client: IH_CLIENT_*; the client's register IH_CLIENT_CFG_DATA selects the
+ *          ring that gets the entry
  * @source: IH_SRC_*
- * @ring: value of the entry's RING field
+ * @ring: value of the entry's RING field; does not select the ring
  * @vmid: VMID
  * @mm_hub: @vmid is in the MM hub, not the GFX hub
  * @data: source data, four dwords

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: state of the interrupt handler: rings, retry CAM, interrupt entries
- * that wait for the IOMMU, and interrupt entries that injections delay. Private
- * to ih/.
+ * vgpu-kfd: state of the interrupt handler, private to ih/. The state has the
+ * rings, the retry CAM, and interrupt entries that are not in a ring yet. Such
+ * an entry waits for the IOMMU, or is delayed by fault injection.
  */
 #ifndef HW_MISC_VGPU_KFD_IH_INTERNAL_H
 #define HW_MISC_VGPU_KFD_IH_INTERNAL_H
@@ -77,8 +77,8 @@ typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
     /*
-     * Value of VGPUIh.full at the push: true if an injection makes this push
-     * treat the ring as full. Restored before the entry is written.
+     * True: an injection makes the push of this entry treat the ring as full.
+     * Copied back to VGPUIh.full before the entry is stored in the ring.
      */
     bool full;
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
@@ -217,8 +217,8 @@ extern const VMStateDescription vmstate_vgpu_cam_times;
 
 /*
  * Return true if an entry for @page may be pushed at @now (ns,
- * QEMU_CLOCK_VIRTUAL). If not, set *@serial from the last entry. The caller
- * holds s->lock.
+ * QEMU_CLOCK_VIRTUAL). Otherwise set *@serial to the serial number of the last
+ * fault that was reported for @page. The caller holds s->lock.
  */
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial);
@@ -287,8 +287,9 @@ bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry);
 bool vgpu_ih_wptr_writeback(VGPUState *s);
 
 /*
- * Count @entry as dropped. If @entry announces ring 1 or 2, note in
- * VGPUIh.unannounced that the ring must be announced again.
+ * Count @entry as dropped. If @entry should have told the driver that ring 1 or
+ * 2 has entries, mark this ring in VGPUIh.unannounced. ih_announce_rings() will
+ * tell the driver later.
  */
 void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry);
 

@@ -242,8 +242,9 @@ static bool ih_ring_filled(VGPUState *s, unsigned ring)
 }
 
 /*
- * Ring 0 overwrites an unread entry, perhaps an announcement. If ring 1 or 2
- * has unread entries, mark that ring for a new announcement.
+ * Called when ring 0 overwrites an unread entry. That entry may have announced
+ * ring 1 or 2. Mark each of these rings that has unread entries, so that the
+ * ring is announced again.
  */
 static void ih_ring_reannounce(VGPUState *s)
 {
@@ -308,8 +309,9 @@ static void ih_ring_notify(VGPUState *s, unsigned ring)
 }
 
 /*
- * Ring 0 may have space again: announce the rings whose announcements were
- * dropped.
+ * Called when ring 0 may have space again. For each ring in VGPUIh.unannounced
+ * that has unread entries, push an entry to ring 0. This entry tells the driver
+ * to read the other ring.
  */
 static void ih_announce_rings(VGPUState *s)
 {

@@ -129,9 +129,9 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->me, site->me) &&
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
            /*
-            * If the filter gives neither me nor pipe (!compute), f->queue is
-            * the number of an SDMA queue, or VGPU_SITE_ANY. Only the latter
-            * matches a compute queue (site->me is not 0).
+            * If the filter gives neither me nor pipe (!compute), a number in
+            * f->queue means an SDMA queue. A compute queue (site->me is not 0)
+            * must not match this number. VGPU_SITE_NONE matches no number.
             */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&

@@ -226,8 +226,8 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: number of good bytes, at most @len; 0 if the first byte is poisoned.
- * After fewer than @len bytes, call again for the rest.
+ * Return: 0 if the first byte is poisoned. Otherwise n, 1 to @len: the first n
+ * bytes are good. If n < @len, the next byte may be poisoned: call again there.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
@@ -285,13 +285,13 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
 uint32_t vgpu_inject_id(const VGPUInjection *i);
 
 /**
- * vgpu_inject_now: let an injection take effect during vgpu-inject
+ * vgpu_inject_now: let an injection of command vgpu-inject take effect at once
  * @s: device
- * @i: injection of an immediate kind, with probability 1 and skip 0
+ * @i: injection of an immediate kind, with probability 1 and i->args.skip 0
  * @site: site for the trace
  * @hit: filled in on true
  *
- * Return: false if args.count has already been reached.
+ * Return: true; false if @i has already taken effect i->args.count times.
  */
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                      VGPUInjectHit *hit);

@@ -24,8 +24,9 @@ typedef struct VGPUTlb VGPUTlb;
 /* Operations that wake the thread of a client, or wait for the thread. */
 typedef struct VGPUClientOps {
     /*
-     * After a retry fault in a VMID of mask @vmids: wake queues with CAM slot
-     * @slot (-1: any) or without a slot. Called without device locks.
+     * Wake queues that wait because of a retry fault in a VMID of mask @vmids.
+     * Unless @slot is -1, skip queues with a fault in another CAM slot. Called
+     * without device locks.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*
@@ -146,8 +147,10 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * @va: GPU address
  * @len: bytes, at least 1
  * @type: kind of access
- * @span: up to @len bytes, unreported fault, or VGPU_TARGET_WAIT; release with
- *        vgpu_phys_unmap()
+ * @span: out: memory of at most @len bytes, an unreported fault, or
+ *        VGPU_TARGET_WAIT
+ *
+ * If @span is memory, release @span with vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
@@ -158,7 +161,8 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
  * @vmid: VMID
  * @va: GPU address
  * @len: bytes, at least 1
- * @span: in: fault; out: up to @len bytes, or VGPU_TARGET_WAIT
+ * @span: in: the no-retry fault that vgpu_gpuvm_map() returned;
+ *        out: memory of at most @len bytes, or VGPU_TARGET_WAIT
  *
  * A read gets the default page or zeros, as the registers select. A write is
  * dropped.
@@ -167,14 +171,14 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);
 
 /**
- * vgpu_queue_site: describe a queue and an address as an injection's site
+ * vgpu_queue_site: build a VGPUSite from a queue and an address
  * @client: VGPUClient.index
  * @queue: number of the SDMA queue or HQD
  * @vmid: VMID
  * @va: GPU address or other value of VGPUSite.va
  *
  * Context: any thread.
- * Return: site.
+ * Return: site, for comparison with the filters of injections.
  */
 static inline VGPUSite vgpu_queue_site(unsigned client, unsigned queue,
                                        unsigned vmid, uint64_t va)
@@ -191,14 +195,13 @@ static inline VGPUSite vgpu_queue_site(unsigned client, unsigned queue,
 }
 
 /**
- * vgpu_client_site: describe the client's current queue and an address as the
- * site of an injection
- * @c: client
+ * vgpu_client_site: call vgpu_queue_site() for the queue in execution
+ * @c: client that executes the queue
  * @vmid: VMID
  * @va: GPU address
  *
- * Context: the client's thread.
- * Return: site.
+ * Context: the client's thread, because c->queue is read without a lock.
+ * Return: as vgpu_queue_site().
  */
 static inline VGPUSite vgpu_client_site(const VGPUClient *c, unsigned vmid,
                                         uint64_t va)

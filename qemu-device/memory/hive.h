@@ -15,7 +15,6 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
  */
 #define VGPU_NODE_AUTO          (-1)
 
-/* Type of a property that links to a hive. */
 extern const PropertyInfo vgpu_prop_hive;
 
 /*

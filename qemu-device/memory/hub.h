@@ -70,11 +70,10 @@ static inline bool vgpu_hub_has(uint32_t reg)
 }
 
 /**
- * vgpu_hub_kind: convert the number of a hub for QAPI
+ * vgpu_hub_kind: name a hub in a reply to query-vgpu
  * @hub: VGPU_HUB_*
  *
- * Context: any thread.
- * Return: value of the QAPI enumeration.
+ * Return: QAPI value.
  */
 static inline VgpuHubKind vgpu_hub_kind(unsigned hub)
 {

@@ -18,8 +18,9 @@
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
 /*
- * Class @name of no-retry faults, such as PDE0, for VGPUSpan.fault: the bit
- * that redirects reads with such a fault to the default page.
+ * Value of VGPUSpan.fault for no-retry faults of class @name, such as PDE0. The
+ * value is a bit of register VM_L2_PROTECTION_FAULT_CNTL. If the bit is set in
+ * the register, reads with such a fault get the default page.
  */
 #define VGPU_FAULT_CLASS(name) \
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
@@ -139,8 +140,9 @@ struct VGPUHive {
 };
 
 /*
- * The memory of a device, its hubs and their clients. A member without a lock
- * in its comment is constant from realize to unrealize.
+ * The memory of a device, its hubs and their clients. For the locks of @hubs
+ * and @late_drops, see their types. A member whose comment names no lock or
+ * other rule of access is constant from the end of realize to unrealize.
  */
 struct VGPUMemory {
     VGPUState *s;
@@ -252,8 +254,9 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
 
 /*
- * Apply injections to a request to invalidation engine @eng. Remove delayed
- * VMIDs from *@vmids. Return the mask of VMIDs that are never acknowledged.
+ * Apply injections to a request to invalidation engine @eng for the VMIDs in
+ * *@vmids. If inv-early-ack delays the invalidation of a VMID, remove the VMID
+ * from *@vmids. Return the mask of VMIDs that inv-no-ack leaves unacknowledged.
  * s->lock held.
  */
 uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
@@ -271,8 +274,8 @@ void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
                                        hwaddr addr, bool write);
 /*
- * Wait for bus accesses in progress, of clients and of the interrupt handler.
- * The caller holds the BQL and no lock of the device.
+ * Wait for bus accesses in progress: those of clients, and the device's writes
+ * of interrupt entries. The caller holds the BQL and no lock of the device.
  */
 void vgpu_bus_quiesce(VGPUState *s);
 
@@ -294,13 +297,14 @@ uint32_t vgpu_xgmi_links(VGPUState *s);
  */
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /*
- * Return the bytes from node 0's VRAM to the end of the last node's VRAM.
- * Without a hive: the size of VRAM. Any thread.
+ * Return the size of the hive's VRAM in bytes: from offset 0 to the end of the
+ * last node's VRAM. Without a hive: the size of this device's VRAM. Any thread.
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * Apply xgmi-down injections to the link to the node at offset @site.va of the
- * hive's VRAM. For this device's node, do nothing. Any thread.
+ * Find the node that has offset @site.va of the hive's VRAM. Apply xgmi-down
+ * injections to the link to this node. If the node is this device, do nothing.
+ * Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /*

@@ -144,9 +144,9 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
             vgpu_hub_clear_fault(s, h);
         }
         /*
-         * Count the older requests for @vmids that are still pending. A VMID's
-         * next acknowledge ends the older request and the new one, but
-         * invalidate_complete() counts each acknowledge as one invalidation.
+         * If a VMID has an older pending request, the next acknowledge ends
+         * both requests. But invalidate_complete() counts only one invalidation
+         * for this acknowledge. So count the older request here.
          */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));

@@ -81,7 +81,10 @@ bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
     IOMMUTLBEntry t;
     bool here;
 
-    /* A fault report of the IOMMU may write a register that unplugs @s. */
+    /*
+     * Keep @s allocated. The IOMMU may report a fault by MSI, which is a write.
+     * The guest may direct this write to a register that unplugs @s.
+     */
     object_ref(OBJECT(s));
     /*
      * The caller holds the BQL, because the IOMMU may access other devices: the

@@ -24,29 +24,25 @@ typedef struct VGPUIotlb VGPUIotlb;
 typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
     /*
-     * Value of VGPUHub.invs[vmid]. A driver invalidates the VMID before it
-     * removes a page from the IOMMU, so that earlier requests and replies are
-     * stale.
+     * Value of VGPUHub.invs[vmid]. Before the driver removes a page of @vmid
+     * from the IOMMU, the driver invalidates @vmid. This makes earlier requests
+     * and replies stale, so invalidations of other VMIDs need not be counted.
      */
     uint32_t invs;
     uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
-    /*
-     * VMID of the access. @invs need not count invalidations of other VMIDs:
-     * the driver removes the accessed page from the IOMMU only after an
-     * invalidation of this VMID.
-     */
-    uint8_t vmid;
+    uint8_t vmid;               /* VMID of the access */
 } VGPUIommuStamp;
 
 /*
  * The IOMMU's translation of a range of bus addresses. Only memory/ accesses
- * the members. (Each queue contains replies, in a VGPUIotlb.)
+ * the members. This header defines them because VGPUView, in queue/, embeds a
+ * VGPUIotlb with replies.
  */
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
     hwaddr last;                /* last bus address */
     bool write;                 /* true: reply for writes; false: for reads */
-    bool denied;                /* the IOMMU does not allow the access */
+    bool denied;                /* true: @as and @addr are not set */
     /* The IOMMU translates @start to address @addr of address space @as. */
     AddressSpace *as;
     hwaddr addr;
@@ -57,10 +53,11 @@ typedef struct VGPUIommuReply {
 } VGPUIommuReply;
 
 /*
- * The IOMMU's replies, and the last request. Accessed:
- * - queue in execution: by the worker's thread
- * - waiting queue: under the worker's lock
- * - interrupt entries: under s->lock
+ * The IOMMU's replies to one queue or to the interrupt handler, and the last
+ * request. Access:
+ * - IOTLB of the worker's current queue: by the worker's thread
+ * - IOTLB of any other queue: under the worker's lock
+ * - IOTLB of the interrupt handler: under s->lock
  */
 struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */
@@ -82,13 +79,13 @@ struct VGPUIotlb {
 };
 
 /**
- * vgpu_iommu_begin: take the stamp of an access, before vgpu_client_begin()
+ * vgpu_iommu_begin: store the stamp of a new access in @iotlb->began
  * @s: device
- * @iotlb: IOTLB; member began is set
+ * @iotlb: IOTLB
  * @hub: hub; VGPU_NUM_HUBS: access by bus address
  * @vmid: VMID
  *
- * Context: see VGPUIotlb.
+ * Context: see VGPUIotlb. For a client's access: before vgpu_client_begin().
  */
 void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
                       unsigned vmid);

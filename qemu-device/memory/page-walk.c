@@ -64,8 +64,10 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 }
 
 /*
- * Convert *@addr, in the hive's VRAM, to an offset in this device's VRAM. If
- * the @len bytes are not all there, only return VGPU_TARGET_PEER.
+ * Convert *@addr from an offset in the hive's VRAM to an offset in this
+ * device's VRAM, and return VGPU_TARGET_VRAM. Exception: in a hive, if some of
+ * the @len bytes are not in this device's VRAM, return VGPU_TARGET_PEER and
+ * leave *@addr unchanged.
  */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
@@ -83,8 +85,10 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
 }
 
 /*
- * Set *@kind to the memory that @entry points to. Convert *@addr, for @len
- * bytes, to an address there. Return false if *@addr is below VRAM.
+ * Set *@kind to the kind of memory to which @entry points, for an access to
+ * @len bytes at *@addr. Convert *@addr to the address that VGPUTargetKind
+ * describes for this kind. Return false if @entry points to VRAM and *@addr is
+ * below VRAM.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -160,8 +164,8 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 /*
- * Return the result of a walk that read no entry: a wait if @found is
- * VGPU_PHYS_WAIT; a fault with @error and @fault if VGPU_PHYS_NONE.
+ * Return the result of a walk that could not read a page-table entry. @found
+ * is the reason.
  */
 static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
 {
@@ -205,8 +209,8 @@ static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
 }
 
 /*
- * Walk the page tables of @vmid, not 0. The walk ends at the PTB at the latest,
- * even if tables point to each other.
+ * Walk the page tables of @vmid. For VMID 0, use walk_vmid0(). The walk ends at
+ * the PTB at the latest, even if tables point to each other.
  */
 static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
 {

@@ -67,8 +67,9 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Add @w to s->memory->windows. Return false if the bus memory map has changed,
- * as bus_commit() would not drop @w any more. RCU read lock held.
+ * Add @w to s->memory->windows. Return false if the bus memory map has changed
+ * since window_init(). bus_commit() may already have run for this change, and
+ * would not drop @w. RCU read lock held.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -82,8 +83,9 @@ static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 }
 
 /*
- * Make @w the window of @addr. Return false unless @addr is in RAM, writable
- * for @write. Set *@iommu to whether an IOMMU translates @addr.
+ * Make @w the window of @addr. Return false if there is no RAM at @addr, or if
+ * @write is true and the RAM is read-only. Set *@iommu to true if an IOMMU
+ * translates @addr, else to false.
  */
 static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
                         bool write, bool *iommu)
@@ -148,8 +150,9 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Map the start of @span to RAM at @addr in @as. Results: as window_init().
- * After true, the RCU read lock is held until vgpu_phys_unmap().
+ * Set span->host to the host address of the RAM at @addr in @as, and shorten
+ * @span to this RAM. Return value and *@iommu: as window_init(). After true,
+ * the RCU read lock is held until vgpu_phys_unmap().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -212,8 +215,9 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 }
 
 /*
- * Drop all windows, as the bus memory map may have changed. Wait for accesses:
- * the guest may reuse RAM that RCU keeps allocated. BQL held.
+ * Drop all windows, as the bus memory map may have changed. Then wait for
+ * accesses in progress. RCU keeps their RAM allocated, but after the change the
+ * guest may use that RAM for something else. BQL held.
  */
 static void bus_commit(MemoryListener *listener)
 {

@@ -21,8 +21,9 @@ typedef enum VGPUPhys {
  * vgpu_phys_map: map host memory
  * @s: device
  * @iotlb: IOTLB; may be NULL unless the kind is VGPU_TARGET_BUS
- * @span: in: kind below VGPU_TARGET_RETRY, addr, len and write; out: host, and
- *        len reduced to what is contiguous
+ * @span: The caller sets kind, addr, len and write. The kind is
+ *        VGPU_TARGET_VRAM, _BUS, _PEER or _ZERO. vgpu_phys_map() sets host, and
+ *        reduces len to what is contiguous.
  *
  * Context: any thread. On success with VGPU_TARGET_BUS, the RCU read lock is
  * held until vgpu_phys_unmap().

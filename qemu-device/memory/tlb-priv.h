@@ -40,8 +40,9 @@ struct VGPUTlb {
     /* Bit n is set if the TLB may have leaves of 1 << n bytes. */
     uint64_t shifts;
     /*
-     * Translation of the address behind the last span: a by-product of
-     * vgpu_gpuvm_map(). The next call probably needs this translation.
+     * Translation of the address directly after the span that the last
+     * vgpu_gpuvm_map() returned. The next vgpu_gpuvm_map() probably begins at
+     * this address.
      */
     struct {
         bool valid;

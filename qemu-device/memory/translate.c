@@ -13,8 +13,8 @@
 #include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 /*
- * Return the leaf at @va, from the TLB or a walk. Only leaves of page tables
- * enter the TLB.
+ * Return the leaf at @va, from the TLB or a walk. Faults and ranges in
+ * apertures are not stored in the TLB.
  */
 static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {

@@ -24,8 +24,9 @@ bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
 
 /**
  * vgpu_vram_init: allocate VRAM, or use the backend of property memdev
- * @s: device; memdev sets vram_size
- * @errp: set for a bad size, a memdev in use or read-only, or no memory
+ * @s: device; with memdev, s->vram_size is set to the size of the backend
+ * @errp: set if the size is bad, memdev is in use or read-only, or the
+ *        allocation fails
  *
  * Context: BQL held.
  * Return: true; false with @errp set.
@@ -63,10 +64,12 @@ void vgpu_vram_init_alias(VGPUState *s, MemoryRegion *alias, const char *name,
 void vgpu_vram_lose(VGPUState *s);
 
 /**
- * vgpu_vram_inject_lost: fill a range with random bytes, except pages of zeros
+ * vgpu_vram_inject_lost: replace the content of a range by random bytes
  * @s: device
  * @f: filter; its addresses are the range, as offsets in VRAM
  * @seed: seed of the random bytes
+ *
+ * Pages that contain only zeros are not changed.
  *
  * Context: BQL held.
  */

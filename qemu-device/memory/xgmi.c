@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: XGMI. The VRAM of all devices of a hive (hive.c) is one address
- * range, in the FB aperture and in page-table entries. In this range, the VRAM
- * of node n begins at n * (VRAM size of one device).
+ * vgpu-kfd: XGMI. All devices of a hive (hive.c) use the same offsets for the
+ * hive's VRAM: the VRAM of node n begins at n * (VRAM size of one device). The
+ * FB aperture and page-table entries give access to all these offsets.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -144,8 +144,8 @@ void vgpu_xgmi_remove(VGPUState *s)
         return;
     }
     /*
-     * A peer that takes the hive's lock later reads s->removed as true. Wait
-     * for peers that mapped VRAM of @s earlier.
+     * Peers map VRAM of @s under the hive's lock. After this unlock, peers read
+     * s->removed as true and map no more. Then wait for accesses in progress.
      */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);

@@ -65,7 +65,8 @@ VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
  * vgpu_xgmi_read_links: read register VGPU_XGMI_LINKS
  * @s: device
  *
- * Applies xgmi-down injections. On return, no access uses a down link.
+ * The read lets xgmi-down injections take effect. If a link is down, the
+ * function waits until no access in progress uses this link.
  *
  * Context: BQL held.
  * Return: mask of nodes whose link is up.

@@ -18,8 +18,9 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold all workers, so that the CP maps no queue to a reset engine. Hold the CP
- * first: its step may need locks that vgpu_sdma_hold() takes.
+ * Hold all workers. Otherwise the CP could map a queue to an SDMA engine that
+ * has already been reset. Hold the CP first: vgpu_cp_hold() waits for the CP's
+ * current step, and this step may need locks that vgpu_sdma_hold() takes.
  */
 static void hold_workers(VGPUState *s)
 {

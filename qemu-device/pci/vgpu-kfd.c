@@ -61,11 +61,11 @@ static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
     }
     /*
      * If this write disables bus mastering, the memory map of the bus changes.
-     * QEMU then calls bus_commit() (memory/phys.c), which waits for accesses.
+     * QEMU then calls bus_commit() (memory/phys.c), which waits until the
+     * device's memory accesses in progress have ended.
      */
     pci_default_write_config(pci, addr, val, len);
     vgpu_vram_bar_config_written(s, addr, len);
-    /* Reset the device if the write requests a function-level reset. */
     pcie_cap_flr_write_config(pci, addr, val, len);
 }
 
@@ -175,7 +175,10 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     /* Stop the CP first, since the CP's thread maps queues to SDMA engines. */
     vgpu_cp_stop(s);
     vgpu_sdma_stop(s);
-    /* The threads have ended: no thread uses the hive or the clients now. */
+    /*
+     * All threads of this device have ended. Only now leave the hive and
+     * destroy the workers and clients, because the threads use all of these.
+     */
     vgpu_xgmi_leave(s);
     vgpu_cp_destroy(s);
     vgpu_sdma_destroy(s);

@@ -21,13 +21,18 @@
 #define IMMEDIATE_COUNT_MAX 1024u
 
 /*
- * A range of addresses. The start is in members that depend on the kind of
- * injection, such as "va", or in the deprecated member "start".
+ * A range of addresses or of other numbers, from the arguments of a command.
+ * The kind of injection decides which argument gives @first, for example "va"
+ * or "offset". The deprecated argument "start" can replace that argument, but
+ * is not stored here.
  */
 typedef struct InjectRange {
-    /* Names of the members that replace "start", for error messages. */
+    /*
+     * For error messages: name of the argument for @first, such as "va", or
+     * both names if there are two such arguments.
+     */
     const char *name;
-    bool has;                   /* a member that replaces "start" is present */
+    bool has;                   /* the command has an argument for @first */
     uint64_t first;
     bool has_length;
     uint64_t length;
@@ -272,8 +277,9 @@ static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
 }
 
 /*
- * With member "node", convert "node", "offset" and "length" to a range in the
- * hive's VRAM: the node's VRAM, or a part.
+ * If the argument "node" is present, make a range of offsets in the hive's
+ * VRAM. The range is this node's VRAM, or the part of this VRAM that "offset"
+ * and "length" give.
  */
 static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
                        const VgpuInjectLink *l, Error **errp)

@@ -52,8 +52,8 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Let injection @i take effect once. Return false instead after a->count
- * times. @w has arguments that @a lacks.
+ * Let injection @i take effect once, and return true. If @i has already taken
+ * effect a->count times, only return false. @w has arguments that @a lacks.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)

@@ -32,8 +32,9 @@ static void dma_begin(VGPUView *v)
     v->client->queue = v->queue;
     v->client->iotlb = &v->iotlb;
     /*
-     * Record the counters before vgpu_client_begin() drops translations. Else a
-     * request made with a stale translation could count as current.
+     * Record the invalidation counters before vgpu_client_begin() drops stale
+     * translations. Else an invalidation between the two calls would be missed:
+     * an IOMMU request made with a stale translation would count as current.
      */
     vgpu_iommu_begin(v->client->s, &v->iotlb, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);
@@ -54,8 +55,9 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 }
 
 /*
- * Stall for an IOMMU translation. Keep the rest of v->stall: it may describe an
- * earlier retry fault, for dma_resolve() when the access is repeated.
+ * Stall for an IOMMU translation. The other members of v->stall may describe an
+ * earlier retry fault. Keep them: dma_resolve() compares the repeated access
+ * with this fault.
  */
 static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {
@@ -86,9 +88,10 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Handle the fault, if any, in @span, the translation of @va. @invs is
- * dma_invalidations() before the translation. VGPU_DMA_STALL: repeat the
- * access. Otherwise use @span.
+ * @span is the translation of @va. Handle the fault in @span, if any. @invs is
+ * dma_invalidations() before the translation, for VGPUStall.invs. After
+ * VGPU_DMA_STALL, repeat the access. Otherwise use @span. After VGPU_DMA_FAULT,
+ * @span is the result of vgpu_gpuvm_map_default().
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)
@@ -179,8 +182,9 @@ static void span_prefetch(const VGPUSpan *span)
 }
 
 /*
- * Copy @from to GPU address @dst, as far as dma_map() finds one span there.
- * Unless the access stalls, set *@n to the bytes copied.
+ * Copy @from to GPU address @dst. If dma_map() maps fewer bytes at @dst, copy
+ * only the first bytes of @from. Unless the access stalls, set *@n to the bytes
+ * that were copied or dropped.
  */
 static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
                                    const VGPUSpan *from, uint64_t *n)

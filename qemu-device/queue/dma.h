@@ -27,7 +27,7 @@ typedef struct VGPUView {
      */
     bool faulted;
     VGPUStall stall;            /* what the stalled access waits for */
-    VGPUIotlb iotlb;            /* the IOMMU's replies to the queue */
+    VGPUIotlb iotlb;
 } VGPUView;
 
 typedef enum VGPUDmaResult {
@@ -58,13 +58,13 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
 
 /**
- * vgpu_dma_fill: fill the start of a range with a dword
+ * vgpu_dma_fill: fill the first contiguous part of a range with a dword
  * @v: view of the queue
  * @dst: GPU address
  * @data: dword, little endian
  * @phase: byte @phase % 4 of @data goes to @dst
- * @len: bytes
- * @done: unless stalled, set to the bytes filled, at least 1
+ * @len: bytes of the range
+ * @done: set to the length of this first part, 1 to @len; unchanged if stalled
  *
  * Return: see VGPUDmaResult.
  */

@@ -14,8 +14,8 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * Return true if the IOMMU is to serve a request of queue @n of @w. The caller
- * holds w->lock.
+ * Return true if queue @n of @w waits for the IOMMU with a current request. If
+ * the request is not needed any more, end the wait. The caller holds w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {
@@ -28,7 +28,10 @@ static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
         vgpu_iommu_is_current(s, &q->exec.mem.iotlb.stamp)) {
         return true;
     }
-    /* The request is stale, or the queue may not run: repeat the access. */
+    /*
+     * The request is stale, or the queue may not run. Drop the request. The
+     * access is repeated when the queue runs again.
+     */
     q->wait = VGPU_WAIT_NONE;
     vgpu_worker_kick(w);
     return false;
@@ -96,8 +99,9 @@ void vgpu_worker_serve_iommu(void *opaque)
     }
     object_ref(OBJECT(s));
     /*
-     * Write interrupt entries even while the machine is stopped: saved state
-     * has their rings (guest memory), but not queued entries.
+     * Write queued interrupt entries to the rings even while the machine is
+     * stopped. Rings are saved with the guest's memory, but queued entries are
+     * not saved.
      */
     here = vgpu_ih_flush(s, false);
     /*

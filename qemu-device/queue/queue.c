@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: execution of queues. The packet code of all engines calls
- * vgpu_exec_*(). After a stall, a packet continues from exec->dw (fixed part)
- * and exec->done (progress).
+ * vgpu_exec_*(). A packet continues after a stall: exec->dw still has the fixed
+ * part of the packet, and exec->done counts the work that is done.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

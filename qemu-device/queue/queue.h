@@ -12,7 +12,7 @@
 
 typedef struct VGPUWorker VGPUWorker;
 
-/* Maximum length in dwords of a packet's fixed part, VGPUExec.dw. */
+/* Size of VGPUExec.dw, in dwords. A packet can be longer. */
 #define VGPU_PKT_MAX_DWORDS     16
 /* Maximum depth of nested indirect buffers. */
 #define VGPU_MAX_IBS            2
@@ -71,7 +71,7 @@ typedef struct VGPUExec {
     /* Depth of indirect buffers; 0 while packets in the ring are executed. */
     unsigned ib_depth;
     VGPUIndirect ib[VGPU_MAX_IBS];      /* outermost first */
-    uint32_t dw[VGPU_PKT_MAX_DWORDS];   /* the packet's fixed part */
+    uint32_t dw[VGPU_PKT_MAX_DWORDS];   /* first dwords of the packet */
     uint32_t ndw;               /* length of the packet in dwords */
     /*
      * SDMA only: length in dwords of the INDIRECT_BUFFER packet in the ring,
@@ -84,7 +84,8 @@ typedef struct VGPUExec {
     /* Time of the packet's first try: ns, QEMU_CLOCK_VIRTUAL. */
     int64_t began;
     /*
-     * For VGPU_WAIT_REG: the main loop is to write @reg_val to register @reg.
+     * In VGPU_WAIT_REG, the queue waits until the main loop has written
+     * @reg_val to register @reg.
      */
     uint32_t reg;               /* dword offset in BAR 5 */
     uint32_t reg_val;
@@ -246,10 +247,10 @@ VGPUDmaResult vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw,
                               unsigned n);
 
 /**
- * vgpu_exec_wait_wptr: stall until the write pointer moves
+ * vgpu_exec_wait_wptr: request a stall until the write pointer moves
  * @x: work of the queue
  *
- * Return: VGPU_STEP_STALL.
+ * Return: VGPU_STEP_STALL, which the packet code must return.
  */
 VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
 
@@ -265,8 +266,9 @@ VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 /**
  * vgpu_exec_poll: wait before a packet polls a value of the guest again
  * @x: work of the queue
- * @eager: tries with interval @ns; later intervals are 1 ms or more
- * @ns: ns of QEMU_CLOCK_VIRTUAL; 0: until the next time slice
+ * @eager: The packet's first @eager waits last @ns each. Each later wait lasts
+ *         @ns or 1 ms, whichever is longer.
+ * @ns: ns of QEMU_CLOCK_VIRTUAL; 0: wait only until the next time slice
  *
  * Return: VGPU_STEP_AGAIN (next time slice) or VGPU_STEP_STALL.
  */
@@ -275,7 +277,8 @@ VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 /**
  * vgpu_exec_poll_device: wait before a packet polls the device again
  * @x: work of the queue
- * @eager: tries in consecutive time slices; then every ms of host time
+ * @eager: the packet's first @eager waits last until the next time slice, later
+ *         waits last 1 ms of host time
  *
  * Return: VGPU_STEP_AGAIN (next time slice) or VGPU_STEP_STALL.
  */
@@ -287,8 +290,9 @@ VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
  *
- * The write adds 1 to x->done. If x->done is unchanged after the stall, the
- * queue was stopped before: request the write again.
+ * The main loop adds 1 to x->done when it writes the register. If x->done is
+ * unchanged after the stall, the main loop has not written the register,
+ * because the queue was stopped. The packet must then request the write again.
  *
  * Return: VGPU_STEP_STALL.
  */

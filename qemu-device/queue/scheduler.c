@@ -94,8 +94,8 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /*
-     * Do not wait for an event that has already occurred, and will not occur
-     * again. Later events find q->wait set, because w->lock is held.
+     * If the event has already occurred, do not wait. Later events find q->wait
+     * set: w->lock is held until q->wait is set below.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
@@ -105,8 +105,9 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         lasts = !wptr_moved;
         break;
     /*
-     * POLL and DEVICE end at a time (worker_queue_ready()). REG and IOMMU end
-     * when the main loop serves the request, after q->wait is set below.
+     * These waits always last. POLL and DEVICE end at the deadline stall->until
+     * (worker_queue_ready()). REG and IOMMU end when the main loop serves the
+     * request, after q->wait is set below.
      */
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
@@ -139,8 +140,8 @@ static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 }
 
 /*
- * Return true if queue @n can run now. @next has the earliest deadline on each
- * clock. If queue @n waits for an earlier deadline, store this one in @next.
+ * Return true if queue @n can run now. If the queue waits for a time instead,
+ * lower the deadline in @next to that time.
  */
 static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {
@@ -378,8 +379,9 @@ const VGPUClientOps vgpu_worker_client_ops = {
 };
 
 /*
- * Return true if a register write for queue @n is due. Drop the request if the
- * queue may not run: a stopped engine must not change registers. w->lock held.
+ * Return true if queue @n waits for a register write that can be done now. If
+ * the queue is stopped, end the wait without the write, because a stopped
+ * engine must not change registers. w->lock held.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -397,8 +399,8 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
 }
 
 /*
- * Write the registers for queues in VGPU_WAIT_REG. w->lock is dropped during a
- * write, so @q and @x may belong to another queue afterwards.
+ * Do the register writes for which queues wait (VGPU_WAIT_REG). w->lock is not
+ * held during a register write.
  */
 static void worker_reg_bh(void *opaque)
 {
@@ -418,9 +420,8 @@ static void worker_reg_bh(void *opaque)
                 val = x->reg_val;
                 number = x->mem.stall.number;
                 /*
-                 * Increase x->done now: after the write, @x may belong to
-                 * another queue. A queue unmapped meanwhile loses x->done (not
-                 * in the MQD) and repeats the write.
+                 * Count the register write in x->done now. After
+                 * vgpu_reg_write() below, @x may belong to another queue.
                  */
                 x->done++;
                 w->writing = q;
@@ -431,9 +432,9 @@ static void worker_reg_bh(void *opaque)
             continue;
         }
         /*
-         * During this write, another queue may be mapped to this HQD and
-         * request a write. That wait has another number, and must not end
-         * below.
+         * During this write, another queue may be mapped to this HQD, and may
+         * wait for a register write too. That wait has another stall.number, so
+         * the code below does not end that wait.
          */
         vgpu_reg_write(w->s, reg, val);
         WITH_QEMU_LOCK_GUARD(&w->lock) {
@@ -514,8 +515,8 @@ void vgpu_worker_hold(VGPUWorker *w)
     w->thread->paused = true;
     vgpu_worker_park(w);
     /*
-     * @paused kept the thread from starting a step while vgpu_worker_park()
-     * dropped w->lock. Now w->lock does this, so restore @paused.
+     * thread->paused was needed only while vgpu_worker_park() dropped w->lock.
+     * From here on, the held w->lock keeps the thread from starting a step.
      */
     w->thread->paused = paused;
 }

@@ -62,8 +62,8 @@ typedef struct VGPUWorkerOps {
     /* Trace a register write that the main loop does for queue @n. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * Report after each search for a queue whether a queue can run, unless the
-     * worker is paused. The thread's end reports false. May be NULL.
+     * Tells the engine whether a queue can run. Called after each search for
+     * work, unless paused. A thread that ends passes false. May be NULL.
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
@@ -166,7 +166,10 @@ void vgpu_worker_hold(VGPUWorker *w);
  */
 void vgpu_worker_release(VGPUWorker *w);
 
-/* For vgpu_client_init(), if a worker executes the queues of the client. */
+/*
+ * Pass this as @ops to vgpu_client_init() if a worker executes the client's
+ * queues.
+ */
 extern const struct VGPUClientOps vgpu_worker_client_ops;
 
 /**
@@ -174,7 +177,8 @@ extern const struct VGPUClientOps vgpu_worker_client_ops;
  * queued interrupt entries
  * @opaque: VGPUState
  *
- * Serves only interrupt entries while the machine is stopped.
+ * While the machine is stopped, queues are not served, but interrupt entries
+ * are.
  *
  * Context: bottom half, BQL held.
  */
@@ -207,10 +211,14 @@ void vgpu_worker_park(VGPUWorker *w);
 bool vgpu_worker_may_run(const VGPUWorker *w);
 
 /**
- * vgpu_worker_stall: make a queue wait, unless the wait has already ended
+ * vgpu_worker_stall: make a queue wait for the event in its exec.mem.stall
  * @w: worker
  * @n: number of the queue
- * @wptr_moved: wptr has moved since the queue's last step read it
+ * @wptr_moved: since the queue's last step began, wptr has changed, or a read
+ *              of wptr from memory was requested
+ *
+ * If the event of the wait has already occurred, the queue does not wait. For
+ * VGPU_WAIT_WPTR, @wptr_moved shows this.
  *
  * Context: VGPUWorkerOps.timeslice(), w->lock held.
  */

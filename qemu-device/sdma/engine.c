@@ -288,8 +288,8 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
     /*
-     * Wait only after all engines were told to pause. Otherwise an engine that
-     * runs on would get ahead of the others (share.c).
+     * Wait only now, in a second loop. If the first loop waited for each
+     * engine, the other engines would run on and exceed their shares (share.c).
      */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;

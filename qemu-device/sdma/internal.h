@@ -63,8 +63,9 @@ typedef struct VGPUSdmaEngine {
      */
     bool busy;                  /* a queue of the engine can run */
     /*
-     * Charge in KiB: grows by what the engine moves. An engine that becomes
-     * busy gets the lowest charge of the other busy engines. Wraps.
+     * Work charged, in KiB copied. An engine far ahead of another waits. An
+     * engine that becomes busy gets the lowest charge of the other busy
+     * engines. Wraps.
      */
     unsigned charged;
     bool yields;                /* waits until other engines catch up */

@@ -63,7 +63,10 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
     VGPUSdmaQueue *q;
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    /* Do not map a run list's queue that is still mapped or being unmapped. */
+    /*
+     * A run list (m->vmid >= 0) may name a queue that is still mapped or being
+     * unmapped. Do not map such a queue to a second RLC.
+     */
     if (m->vmid >= 0 && sdma_mqd_is_listed(e, m->mqd)) {
         return true;
     }
@@ -107,8 +110,10 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
         q->regs[SDMA_DOORBELL] = 0;
     }
     /*
-     * exec->done already counts a register write in progress. If the queue were
-     * saved now, its next packets could run before that write is done.
+     * The queue is also in use while the main loop writes a register for the
+     * queue. Do not save the queue then: the saved exec->done would already
+     * count the write. When mapped again, the queue would not wait for the
+     * write.
      */
     if (sdma_queue_in_use(e, q)) {
         return VGPU_SDMA_UNMAP_HELD;

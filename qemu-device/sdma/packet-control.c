@@ -46,8 +46,8 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Skip the @count dwords that follow the packet, by counting them in the
- * packet's length. @fixed is the length of the packet's fixed part in dwords.
+ * Skip the @count dwords after the packet: add them to the length of the
+ * packet, which is @fixed dwords without them.
  */
 static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)
@@ -87,8 +87,8 @@ VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * The kernel's packets write registers only to invalidate translations. So only
- * registers of the hubs and the VMIDs' PASIDs are allowed.
+ * A driver may use SRBM_WRITE to set the page table or PASID of a VMID, and to
+ * invalidate translations. So only hub registers and IH_VMID_LUT are allowed.
  */
 bool vgpu_sdma_srbm_allowed(uint32_t reg)
 {

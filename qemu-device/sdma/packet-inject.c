@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: injections into SDMA packets: sdma-hang, sdma-slow and
- * sdma-wrong-byte. Injections are chosen when a packet starts, so the number of
- * its steps has no influence.
+ * sdma-wrong-byte. The injections of a packet are chosen once, when the packet
+ * starts, and not again in each step.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

@@ -184,7 +184,7 @@ static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
     if ((x->dw[0] & SDMA_PKT__OP) == SDMA_OP_INDIRECT) {
         sdma_enter_ib(x);
     }
-    /* Leave indirect buffers that have ended. */
+    /* The inner and the outer indirect buffer may end with the same packet. */
     while (x->ib_depth &&
            x->ib[x->ib_depth - 1].pos >= x->ib[x->ib_depth - 1].size) {
         x->ib_depth--;

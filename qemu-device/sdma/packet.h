@@ -89,9 +89,10 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * If the last copy step (offsets @before to exec->done - 1) wrote the
- * injection's byte, make that byte wrong. Return @step, the step's result, or
- * VGPU_STEP_STALL.
+ * @step is the result of the last copy step, which copied the bytes at offsets
+ * @before to exec->done - 1. If these include the injection's byte, make that
+ * byte wrong. Return VGPU_STEP_STALL if the access to that byte stalls,
+ * otherwise @step.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

@@ -95,11 +95,11 @@ void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine);
 void vgpu_sdma_pause(VGPUState *s, bool paused);
 
 /**
- * vgpu_sdma_hold: stop all engines between two steps, until
- * vgpu_sdma_release()
+ * vgpu_sdma_hold: stop all engines until vgpu_sdma_release()
  * @s: device
  *
- * Context: BQL held. Returns with the locks of all engines' workers held.
+ * Context: BQL held. Waits until each engine has completed its current step.
+ * Returns with the locks of all engines' workers held.
  */
 void vgpu_sdma_hold(VGPUState *s);
 
@@ -180,13 +180,14 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);
 
 /**
- * vgpu_sdma_unmap_start: stop a queue that is mapped or being unmapped
+ * vgpu_sdma_unmap_start: start or continue to unmap a queue
  * @s: device
  * @engine: number of the engine
  * @queue: number of the queue
- * @reset: drop the queue's work
+ * @reset: drop the queue's work; no effect if the unmap has already started
  * @mqd: set to the GPU address of the MQD
- * @image: MQD, SDMA_MQD_DWORDS dwords; registers and saved work are set
+ * @image: buffer of SDMA_MQD_DWORDS dwords for the MQD. The function stores the
+ *         queue's registers and work there.
  *
  * Context: the CP's thread, no lock held.
  * Return: see VGPUSdmaUnmap.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: make engines with work move equal numbers of bytes
- * (docs/hardware.md, SDMA), however the host schedules the engines' threads. An
- * engine that is too far ahead waits until other engines have caught up.
+ * vgpu-kfd: fair sharing between SDMA engines (docs/hardware.md, SDMA). Busy
+ * engines copy equal amounts, because an engine that is too far ahead waits for
+ * the others.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

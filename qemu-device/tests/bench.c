@@ -158,8 +158,8 @@ static double fill_time(Bench *b, uint64_t va)
 }
 
 /*
- * Report the time of a translation of a 4-KiB page: fills in such pages
- * (ORDERED) minus fills in 2-MiB leaves (BIG_DST), per page.
+ * Report how much longer a fill takes, per page, if 4-KiB pages (ORDERED)
+ * instead of 2-MiB leaves (BIG_DST) map the memory.
  */
 static void bench_translation(Bench *b)
 {

@@ -54,8 +54,7 @@ class GuestTest(Test):
         return Settings.of(self)
 
     def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        """Call ./vgpu with these words and with `data` as standard input. Return exit status,
-        output and errors."""
+        """Call ./vgpu. The exit status is not checked. Raises TimeoutExpired at the `call_limit` of the settings."""
         return subprocess.run(
             [str(ROOT / "vgpu"), *words],
             input=data or b"",
@@ -93,7 +92,8 @@ class GuestTest(Test):
         return Finished(result, bytes(output), bytes(errors))
 
     def succeeds(self, guest: Guest, script: str) -> bytes:
-        """Run a shell script in a guest and check that the script exits with 0. Return its output."""
+        """Return the standard output of a shell script that runs in a guest. The test fails unless the script exits
+        with 0."""
         finished = self.run_script(guest, script)
         self.assertEqual(finished.result.exit_status, 0, finished)
         return finished.output

@@ -46,8 +46,8 @@ class Faults(GuestTest):
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
-                # The driver denies a second spurious fault after one truncation. So wait for
-                # another round, in which the program truncates the file again.
+                # After a truncation, the driver ignores one fault that it cannot repair. The next such fault would
+                # stop the queues. So wait until the program has truncated the file again.
                 machine.rounds(1)
 
     def test_spurious(self) -> None:

@@ -64,8 +64,7 @@ class Peer(GuestTest):
         return self.machine(session, folder, guest, "peer")
 
     def end(self, machine: Machine, words: str) -> None:
-        """Wait for the command's end. Check that the command exits with 0 and has printed
-        `words`."""
+        """Fail the test unless the command exits with 0 and its whole output is `words`. White space may differ."""
         session = machine.session
         machine.until(lambda: session.status is not None, "the command's end")
         self.assertEqual((session.status, session.output.decode().split()), (0, words.split()), session.errors)

@@ -267,8 +267,8 @@ class Restored(WithFolder):
         self.assertEqual(status, 0, output[-2000:] + errors)
 
     def test_other_programs(self) -> None:
-        """Catches: a new snapshot is taken after a change of modules or programs, although snapshots contain neither;
-        the restored guest has the old modules or programs."""
+        """Snapshots contain no modules and no programs. Catches: after a change of modules or programs, a new snapshot
+        is taken, or a guest restored from the old snapshot has the old modules or programs."""
         system = erofs.Image()
         for folder in ("usr", "usr/bin", "lib", "lib/modules"):
             system.folder(folder)
@@ -300,7 +300,7 @@ class Restored(WithFolder):
         self.assertEqual(self.run_it(*SMALL, "--", "echo", "fine"), (0, "fine\n", ""))
 
     def flip(self, state: Path) -> None:
-        """Change a byte in the middle of the state file, and set the file's modification time back."""
+        """Damage the state file so that the file's size and modification time do not show the damage."""
         before = state.stat()
         with state.open("r+b") as file:
             file.seek(before.st_size // 2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests how ./vgpu test-delays reads a program's output.
 
-Catches: a failed guest or case counts as passed, or is left out of the next run."""
+Catches: a failed guest or case counts as passed; the next ./vgpu test-delays does not run a failed guest again."""
 
 import tempfile
 from pathlib import Path
@@ -19,7 +19,8 @@ DIED = "vgpu: the guest's kernel died: BUG; console log: /log"
 
 
 class Guests(Test):
-    """Runs of one program. No real guest runs: each test gives ends() the lines that the guests would print."""
+    """Tests of ./vgpu test-delays with one test program. No guest runs: each test gives ends() the lines that the
+    guests would print."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -57,8 +58,8 @@ class Guests(Test):
         self.assertEqual(self.ends(), 0)
 
     def test_fails_outside_of_a_case(self) -> None:
-        """Catches: a guest that printed nothing or died passes; the next run leaves out this guest; a good run does not
-        clear the recorded failure."""
+        """Catches: a guest that printed nothing or died passes; a failed guest does not run again; a passed case runs
+        again; a good run does not clear the failure."""
         for output in ([DIED], [*CASE, PLAN, DIED], []):
             self.assertEqual(self.ends(output), 1, output)
         self.assertEqual(self.ends([PLAN]), 0)

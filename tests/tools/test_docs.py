@@ -188,7 +188,7 @@ class Parsers(Test):
 
 
 class Drawings(Test):
-    """The functions that read the sources of pictures."""
+    """The functions that make pictures from text: bit fields from TOML, locks from a table, folders from rooms.txt."""
 
     def test_bits(self) -> None:
         """Catches: a field is drawn at a wrong bit; overlapping fields, a mask with a hole or an unknown macro is
@@ -218,8 +218,8 @@ class Drawings(Test):
             locks_picture.locks(page.replace("| lock | folder |", "| lock | room |"))
 
     def test_rooms(self) -> None:
-        """Catches: the table ignores rooms.txt; the picture lacks an arrow, or has an arrow that a longer path
-        replaces; matrix() accepts an unknown section."""
+        """Catches: the table of folders ignores rooms.txt; the graph of folders lacks an arrow, or keeps an arrow from
+        A to B although a longer path leads from A to B; matrix() accepts an unknown section."""
         self.assertEqual(
             rooms_pictures.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"a"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}, "d": {"a"}},

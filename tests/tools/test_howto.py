@@ -164,8 +164,9 @@ class Copies(Test):
             return [(case.outcome, case.why) for case in howto.run(log, Plan(), self.context)]
 
     def test_fill(self) -> None:
-        """Catches: fill() keeps an old version of a file in the copy of the checkout, or a file that the checkout no
-        longer has; fill() removes the results of builds; fill() or reset() keeps a change that a script made."""
+        """Catches: fill() does not copy a new or changed file of the checkout, or keeps a removed file in the copy.
+        Catches: fill() deletes the results of builds from the copy. Catches: after fill() or reset(), the copy still
+        has a change that a script made."""
         self.tree.fill()
         (self.tree.tree / "build").mkdir()
         (self.tree.tree / "build/file").write_text("built\n")

@@ -9,8 +9,8 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
-# The driver handles both faults of range A (0x5000, 0x6000) together. The fault of range B (0x9000) comes between the
-# panels of the picture svm-life.
+# The driver handles both faults of range A (0x5000, 0x6000) together. The picture svm-life does not show the fault of
+# range B (0x9000), because no panel covers its time.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1
@@ -99,7 +99,8 @@ class Life(Test):
         sides = joined()
         self.assertEqual(sides.doubts, [])
         creation, teardown = life.life(sides).panels
-        # The fault of range B is in neither panel. The mark at 690.0 is one repair of two faults.
+        # One service repaired both faults of range A, so their repair has only one mark, at 690.0. The fault of range B
+        # came after the end of the first panel and before the start of the second panel, so neither panel shows it.
         self.assertEqual([(mark.at, mark.lane) for mark in creation.marks], [
             (0.0, "program"), (10.0, "process"), (20.0, "range list"), (25.0, "process"), (100.0, "program"),
             (110.0, "range A"), (120.0, "program"), (130.0, "range B"), (400.0, "program"), (500.0, "fault"),

@@ -50,8 +50,10 @@ class FakeTree(mutants.Tree):
     def run(self, log: TextIO, *words: str) -> int:
         """Record the call, and write the report of a suite. Return the exit status."""
         self.called.append(" ".join(words))
-        # "" is success. "broken" is a failure for which a suite writes no report. Other text is a failure, for a suite
-        # the failing case.
+        # The values in self.suites are:
+        # - "": success
+        # - "broken": failure; a suite writes no report
+        # - other text: failure; for a suite, the name of the failed case
         what = self.suites.get(words[-1].replace("-", "_"), "") if words[0] == "test" else self.suites.get(words[0], "")
         if words[0] == "test" and what != "broken":
             bad = f'<testcase name="{what}"><failure/></testcase>' if what else ""
@@ -194,8 +196,8 @@ class Trials(Test):
             self.assertIn("test --fail-fast --full qtest", tree.called)
 
     def test_changed(self) -> None:
-        """In the test pass "changed", ./vgpu mutants tests a mutant only with the suites that ./vgpu test --changed
-        would choose. Catches: another suite runs; a suite runs without the option --changed."""
+        """The pass "changed" of ./vgpu mutants runs only the suites that ./vgpu test --changed would choose. Catches:
+        another suite runs; a suite runs without the option --changed."""
         with self.trial(mutants.Verdict("one", "c0", "changed"), fuzz_model="a case") as (trial, tree, store):
             self.assertEqual(trial.run().suite, "fuzz-model")
             asked = [words for words in tree.called if words.startswith("test")]
@@ -224,8 +226,7 @@ class Trials(Test):
             self.assertEqual(tree.called[-1], "reset")
 
     def test_resume(self) -> None:
-        """Catches: an interrupted trial repeats ./vgpu demo, or a suite that passed before the
-        interruption."""
+        """Catches: when an interrupted trial goes on, it repeats the demo or a suite that has passed."""
         with self.trial(fuzz_model="broken") as (trial, _, store):
             with self.assertRaises(Failure):
                 trial.run()
@@ -335,7 +336,7 @@ class Worktree(Test):
             pass
 
     def test_interrupted(self) -> None:
-        """Catches: a process that ./vgpu started survives Ctrl-C."""
+        """Catches: after Ctrl-C, a child process of ./vgpu is still running."""
         with self.repository() as (tree, _), (tree.place.parent / "log").open("w") as log:
             tree.reset(tree.commit())
             with (

@@ -77,7 +77,6 @@ class Operator(GuestTest):
         self.folder.cleanup()
 
     def call(self, *words: str, status: int = 0) -> str:
-        """Call ./vgpu and check the exit status. Return the output if `status` is 0, else the errors."""
         result = self.vgpu(*words, "--qmp", str(self.socket))
         self.assertEqual(result.returncode, status, (words, result.stderr))
         return (result.stdout if not status else result.stderr).decode()

@@ -147,8 +147,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """Catches: a file belongs to a wrong room; a folder without a line, an ambiguous include, or an include/vgpu
-        header including a room is accepted."""
+        """Catches: a file belongs to a wrong room. Catches: the check accepts a folder without a line in rooms.txt, an
+        ambiguous include, or a header in include/vgpu that includes a header of a room."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         # The line "mid/*" applies to room mid/in. It does not apply to room mid/also, which has its own line.
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
@@ -225,7 +225,8 @@ class Small(Test):
 
 
 class Here(Test):
-    """This checkout, and copies of this checkout with one added line."""
+    """This checkout must keep the rules of rooms.txt, and the documents must name existing files. Some tests add a
+    forbidden line to a copy of the checkout: rooms.check() must report the line."""
 
     def setUp(self) -> None:
         self.files = rooms.files_of(ROOT)

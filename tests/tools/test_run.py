@@ -32,8 +32,9 @@ from vgpu_tools.testing import guest_tests, kfdtest
 from vgpu_tools.testing.suite import Context
 
 SECONDS = 60.0  # limit of each wait, on any host
-# Runs in place of QEMU. Arguments: the agent's socket (descriptor), the driver's state. Each word of the guest's
-# command is an action for do().
+# A program that runs in place of QEMU. Argument 1 is the descriptor of the agent's socket. Argument 2 is the driver's
+# state: "ready" or "failed"; with "broken", the program ends at once. Each word of the guest's command is an action
+# for do().
 QEMU = r"""
 import os, signal, socket, struct, sys
 
@@ -139,7 +140,6 @@ class Scripted(Test):
         return [sys.executable, "-ISc", QEMU, str(port), self.driver]
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until `holds()` is true. The test fails after SECONDS."""
         end = time.monotonic() + SECONDS
         while not holds():
             self.assertLess(time.monotonic(), end)
@@ -244,8 +244,8 @@ class Runs(Scripted):
         self.assertEqual(set(os.listdir("/proc/self/fd")), before)
 
     def test_failure(self) -> None:
-        """Catches: after a Failure raised by a sink, the run's folder lacks the file `failed`, so that later runs
-        remove the folder as early as that of a successful run."""
+        """Catches: a sink raises Failure, but the run's folder gets no file `failed`. (Without this file, later runs
+        remove the folder too early.)"""
 
         def fail(_: bytes) -> None:
             raise Failure("not saved")
@@ -350,7 +350,7 @@ class InBackground(Scripted):
         self.assertEqual((run.result().verdict, list(run.lines(SECONDS))), (Verdict.STOPPED, []))
 
     def test_raised(self) -> None:
-        """Catches: result() does not raise an exception of the run's thread."""
+        """Catches: an exception in the run's thread is lost, because result() does not raise it."""
         with (
             mock.patch.object(self, "command", return_value=["/nonexistent/qemu"]),
             Background(self.guest, []) as run,
@@ -364,8 +364,8 @@ class InSuites(Scripted):
     """The functions through which test suites run guests."""
 
     def in_guest(self, *words: str, first: float = SECONDS) -> list[tuple[str, str, str]]:
-        """Run `words` in a guest as if they were the test program "a". Return name, outcome and
-        gist of each case."""
+        """Call guest_tests.in_guest() for a test program with the name "a". The program does the actions `words` (see
+        do() in `QEMU`). Return name, outcome and gist of each case."""
         context = Context(Environment(accelerator="tcg"), scale=1.0)
         watch = guest_tests.Watch(context.speed, first, first)
         with mock.patch("vgpu_tools.testing.limits.measure", return_value=(1e-9, 1e-9)):

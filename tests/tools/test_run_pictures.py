@@ -16,10 +16,10 @@ from vgpu_tools.trace import figures, runs, timeline
 from vgpu_tools.trace.record import Recording
 
 # Four faults, by serial:
-# 1: The service migrates memory.
-# 2: Replayed during the service.
-# 3: Replayed before the driver receives the fault.
-# 4: Denied.
+# 1: The driver migrates memory when it handles the fault.
+# 2: The device replays the access while the driver handles the fault.
+# 3: The device replays the access before the driver receives the fault.
+# 4: The driver denies the access.
 DEVICE = """\
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
 7@1000000001.000001:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
@@ -79,7 +79,7 @@ sh-66 (     66) [000] ..... 1003000000: tracing_mark_write: vgpu phase end
 sh-66 (     66) [000] ..... 1800000000: tracing_mark_write: vgpu end
 == end
 """
-# The demo's output.
+# The table that the demo printed during this recording.
 ROWS = """\
 │ step │ what was done                      │     bytes │ faults │ replays │      time │ verdict │
 │      │ 1. A first part                    │           │        │         │           │         │
@@ -89,7 +89,7 @@ ROWS = """\
 │ 3.2  │ another step                       │    10 KiB │      1 │       0 │    9.9 ms │ ✓ holds │
 """
 SECOND = 1_000_000_000
-START = SECOND * SECOND  # start of the recording in ns since 1970: 1,000,000,000 s, as in DEVICE
+START = SECOND * SECOND  # start of the recording: 1,000,000,000 s since 1970, in ns
 
 
 def joined(guest: str = GUEST) -> timeline.Sides:
@@ -108,8 +108,8 @@ class Numbers(Test):
     """The numbers that the command `./vgpu pictures` computes from a recording."""
 
     def test_latency(self) -> None:
-        """Catches: a latency's part has a wrong start or end; a failed migration counts as a migration; fault 3 or 4 is
-        counted."""
+        """Catches: a section of a fault's latency (figures.PARTS) is too long or too short; a failed migration counts
+        as a migration; a fault without a repair of its own is counted."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         cuts = [figures.cuts(fault) for fault in sides.device.faults]
@@ -203,8 +203,8 @@ class Drawing(Test):
     """The parts of the drawing that do not need matplotlib."""
 
     def test_axis(self) -> None:
-        """Catches: time runs backwards; a bar outside the steps is drawn; touching bars are not joined; an end of the
-        axis has no memory sample."""
+        """Catches: a later time has a lower position on the axis; a bar before the first step or after the last one is
+        drawn; touching bars are not joined; there is no memory sample at the start or at the end of the axis."""
         steps: list[dict[str, Any]] = [
             {"name": "1.1", "begin": 0.0, "end": 1.0},
             {"name": "1.2", "begin": 1.0, "end": 401.0},

@@ -80,8 +80,9 @@ class Changed(Test):
                 )
 
     def test_groups(self) -> None:
-        """Catches: choose() does not replace "\\1" in a rule by the part of the file's name that the rule's first group
-        "(...)" matched; choose() leaves out the tests of one of several changed files."""
+        """The paths in a rule are regular expressions. In the rule's programs, "\\1" stands for the text that the first
+        group in the path matched. Catches: choose() does not replace "\\1"; choose() leaves out the tests of one of
+        several changed files."""
         choice = changed.choose(
             changed.load(), ["guest-rootfs/programs/tests/render/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )

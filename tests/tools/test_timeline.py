@@ -86,7 +86,8 @@ class Converter(Test):
         return outcome, perfetto.read(path)
 
     def test_faults(self) -> None:
-        """Catches: a fault is lost, repeated, on a wrong track, or joined to the service of another fault."""
+        """Catches: a fault is lost, repeated, or on a wrong track; a fault is linked to the driver's service (repair or
+        denial) of another fault."""
         outcome, found = self.convert()
         self.assertEqual(outcome.doubts, [])
         faults = [piece for piece in found if piece.category == "fault"]
@@ -127,7 +128,8 @@ class Converter(Test):
         """Catches: a stall, a migration, an eviction or an event of a range list has a wrong track, serial, name or
         duration."""
         found = self.convert()[1]
-        # Two queues wait for serial 1. This is the stall of the second queue.
+        # Only a queue that waits for another queue's fault gets a stall. Here, sdma1 queue 2 waits for the fault of
+        # sdma0 (serial 1).
         (stall,) = [piece for piece in found if piece.category == "stall"]
         self.assertEqual((stall.thread, stall.args["serial"]), ("sdma1 queue 2, prog 70", 1))
         (migration,) = [piece for piece in found if piece.category == "migration"]
@@ -145,10 +147,11 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
         offset fits all events."""
         outcome, found = self.convert()
-        # At the bounds of the clock offset, the fastest fault (serial 2) takes 0 us (lower) or 15 us (upper) to the
-        # driver.
+        # `clock_ns` is the difference of the bounds of the clock offset. With these bounds, gpu0's fault 2 reaches the
+        # driver after 0 us or 15 us.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
-        # These times are for the upper bound: the driver's acknowledge of serial 1 takes 0 us to the device.
+        # These times use the upper bound of the clock offset. This bound assumes that the driver's acknowledgement of
+        # serial 1 reaches the device without delay.
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
         late = GUEST.replace(" 1500059000: vgpu_cam_ack", " 1500159000: vgpu_cam_ack")

@@ -109,8 +109,8 @@ class Processes(Test):
 
     def test_end_process(self) -> None:
         """Catches: a process survives end_process() because it ignores SIGTERM; end_process() signals a
-        process group although `group` is false. (The process then has no group of its own. The signal
-        would fail, and end_process() would take the process for ended.)"""
+        process group although `group` is false. (With `group` false, the process has no group of its
+        own, so a signal to a group would fail, and the process would survive.)"""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
@@ -133,7 +133,8 @@ class Console(Test):
         return watcher
 
     def test_fatal(self) -> None:
-        """Catches: a fatal line of the kernel is missed; a panic replaces the first fatal line."""
+        """Catches: Watcher overlooks a fatal line of the kernel; `fatal` has a later panic's line instead of the first
+        fatal line."""
         for line in (
             "Kernel panic - not syncing: x",
             "BUG: kernel NULL pointer dereference, address: 0",
@@ -318,8 +319,8 @@ class Builds(Test):
             self.assertEqual((new / "same").stat().st_mtime_ns, before)
 
     def test_patches(self) -> None:
-        """Catches: git am cannot apply a patch to QEMU as a mail, because the patch lacks author, date, subject or the
-        author's Signed-off-by."""
+        """Catches: a patch to QEMU is not a complete mail. The patch lacks author, date, subject, the author's
+        Signed-off-by or the diffstat."""
         patches = sorted((QEMU_DEVICE / "patches").glob("*/*.patch"))
         self.assertTrue(patches)
         for patch in patches:
@@ -369,8 +370,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """Catches: AMD's filter removes a test in kfdtest.BESIDES, or keeps another excluded test; the user's filter
-        keeps an excluded test."""
+        """Catches: AMD's filter removes a test in kfdtest.BESIDES, or keeps the excluded A.Two; the user's filter keeps
+        a test that this filter excludes."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])

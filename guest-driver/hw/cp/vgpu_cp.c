@@ -361,8 +361,9 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost)
 	if (dwords)
 		cp_close_list(cp);
 	/*
-	 * A hung CP may still run old queues, so wait below before kfd/ frees their memory. The
-	 * wait cannot deadlock: the recovery takes no lock of kfd/.
+	 * A hung CP may still run old queues. So wait_event() below waits for the recovery: after
+	 * vgpu_cp_run(), callers in kfd/ free the memory of queues. This wait cannot deadlock,
+	 * because the recovery takes no lock of kfd/.
 	 */
 	hangs = cp->hangs;
 	if (!cp->off && !hangs && cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {
@@ -535,7 +536,7 @@ err:
 
 /**
  * vgpu_cp_fini() - undo vgpu_cp_init()
- * @vdev: device without compute queues
+ * @vdev: device; nothing uses the CP any more
  */
 void vgpu_cp_fini(struct vgpu_device *vdev)
 {

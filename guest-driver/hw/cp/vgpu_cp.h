@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Command processor: run lists of compute queues. Functions are documented in vgpu_cp*.c. */
+/*
+ * Command processor. A run list names the compute queues that may run. vgpu_cp*.c documents the
+ * functions.
+ */
 #ifndef VGPU_HW_CP_H
 #define VGPU_HW_CP_H
 

@@ -16,7 +16,10 @@
 /* Time slice of a process while other processes wait, in ms. */
 #define RUN_QUANTUM_MS		10u
 
-/* MQD fields that the model's CP stores but does not use: dword offsets from CP_MQD_BASE_ADDR. */
+/*
+ * MQD fields that the model's CP stores but does not use. The values are offsets in dwords from
+ * dword CP_MQD_HQD of the MQD.
+ */
 #define MQD_CTX_SAVE_BASE	0x2b
 #define MQD_CNTL_STACK_OFFSET	0x2e
 #define MQD_CNTL_STACK_SIZE	0x2f

@@ -47,7 +47,7 @@ struct vgpu_cp {
 	void *control;
 	/** @control_dma: bus address, to free @control; the CP uses @control_mc */
 	dma_addr_t control_dma;
-	/** @control_mc: MC address of @control */
+	/** @control_mc: address of @control for the CP; the GART maps it to @control_dma */
 	u64 control_mc;
 	/** @fence: memory to which the CP writes the number of the last finished submission */
 	__le64 *fence;

@@ -18,7 +18,7 @@
  * Members ..._va are GPU addresses of the process.
  */
 struct vgpu_cp_queue_regs {
-	/** @mqd_mc: MC address of the queue's MQD */
+	/** @mqd_mc: MC address at which the CP loads and saves the registers of the queue */
 	u64 mqd_mc;
 	/** @ring_va: address of the ring, 256-byte aligned */
 	u64 ring_va;

@@ -63,8 +63,8 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @fence: fence of the oldest pending job
  * @error: error of the job, a negative errno; 0 if the job is done
  *
- * The signalled @fence gets operations outside this module (@ring->ended_ops), because drm_sched
- * may hold @fence after the module was unloaded.
+ * After the signal, sets the ops pointer of @fence to @ring->ended_ops. drm_sched may hold @fence
+ * after this module was unloaded, and the code of @ring->ended_ops is not in this module.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
@@ -109,7 +109,9 @@ bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 /*
  * Signal the fences of jobs up to number @last. Any context.
  *
- * @restarts: value of ring->restarts before @last was read from memory; NULL for a TRAP.
+ * @restarts: NULL if @last comes from a TRAP: only a job that is done raises a TRAP. If @last was
+ * read from memory, @restarts points to the value of ring->restarts before that read. If
+ * ring->restarts has changed since, @last is ignored: job @last may be running again.
  */
 static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restarts)
 {
@@ -119,6 +121,8 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restar
 	cookie = dma_fence_begin_signalling();
 	spin_lock_irqsave(&ring->fence_lock, flags);
 	/*
+	 * vgpu_sdma_ring_poll() reads @last, and then looks for a fault. If a recovery clears the
+	 * fault in between, the poll takes the faulted job for done. Then @last must be ignored.
 	 * A recovery clears the fault before it restarts the ring. If the ring was restarted since
 	 * @last was read, job @last may be the faulted job, which runs again.
 	 */
@@ -149,8 +153,9 @@ void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
 	/* Read the job's number before its results and faults. */
 	dma_rmb();
 	/*
-	 * A job writes its number, then waits while a fault is examined ("DOC: the gate"). So if
-	 * VMID 0 may have had a fault, do not count the last job as done.
+	 * In states above VGPU_FAULT_USERS, VMID 0 may have had a fault. Do not count the last job
+	 * as done: a job first writes its number, then waits while a fault is examined ("DOC: the
+	 * gate").
 	 */
 	if (vgpu_sdma_fault_state(ring->vdev) > VGPU_FAULT_USERS)
 		last--;
@@ -217,8 +222,8 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 			       &ring->fence_lock, ring->fence_context,
 			       ring->fence_seqno);
 		/*
-		 * The fence may outlive fence_lock: dma_fence_put() of a signalled fence does not
-		 * take the lock.
+		 * The fence points to fence_lock and may exist longer than this lock. That is safe,
+		 * because dma_fence_put() of a signalled fence does not take the lock.
 		 */
 		trace_vgpu_sdma_submit(ring->engine, ring->fence_seqno,
 				       (ring->wptr - ring->submitted) / 4);
@@ -230,8 +235,9 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 		 */
 		ring->submitted = ring->wptr;
 		/*
-		 * A reset that loses VRAM first changes vram_epoch, then ends the pending jobs
-		 * under fence_lock. So the reset cannot miss this job.
+		 * A reset that loses VRAM changes vram_epoch, then ends the listed jobs under
+		 * fence_lock. So either the check above rejects this job, or the reset ends this
+		 * job.
 		 */
 		list_add_tail(&fence->link, &ring->pending);
 		dma_fence_get(&fence->base);	/* the list holds a reference */

@@ -206,8 +206,9 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
  * @dw: packets
  * @ndw: number of dwords
  *
- * If the CPU can execute the job, an engine may also run the job again after a failure, provided
- * that no later job has started.
+ * If an engine fails in a job, the engine or the CPU runs the job again only if the result is true.
+ * The second run writes the same data: no later job has started, so none has changed the memory
+ * that this job reads.
  *
  * Context: any.
  *
@@ -255,9 +256,11 @@ static int cpu_packet(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 
 /**
  * vgpu_sdma_cpu_run() - execute a job by the CPU
- * @vdev: device; no engine works on the same memory
+ * @vdev: device
  * @dw: packets
  * @ndw: number of dwords
+ *
+ * The caller must ensure that no engine works on the same memory.
  *
  * After an error, the packets before the failed packet have been executed.
  *

@@ -16,13 +16,15 @@
  */
 
 /*
- * STATUS latches only the first fault. A later fault of VMID 0 has only an interrupt entry. So the
- * driver clears a user's fault in these steps:
+ * Kernel jobs wait until STATUS is 0, so the driver must clear a user's fault from STATUS. But
+ * STATUS latches only the first fault. If a kernel job then faults, only an interrupt entry reports
+ * this second fault. The driver must read the entry before the kernel job ends. So the closed gate
+ * keeps kernel jobs from ending during these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
  * 3. Handle all interrupt entries.
- * 4. Open the gate. But if an entry was of VMID 0, the recovery does this.
+ * 4. If no entry was of VMID 0, open the gate. Otherwise the recovery opens the gate.
  */
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
@@ -51,9 +53,8 @@ static bool status_is_kernels(u32 status)
  * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
  *
- * A job writes its number to vgpu_sdma_ring.fence_wb before it waits for the gate ("DOC: the
- * gate"). So in state VGPU_FAULT_UNKNOWN or VGPU_FAULT_KERNELS, the job whose number is there may
- * not be done.
+ * In state VGPU_FAULT_UNKNOWN or VGPU_FAULT_KERNELS, the job with the number in
+ * vgpu_sdma_ring.fence_wb may not be done: it may still wait at its end ("DOC: the gate").
  *
  * Context: any.
  *
@@ -75,8 +76,10 @@ enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 	if (status_is_kernels(status))
 		return VGPU_FAULT_KERNELS;
 	/*
-	 * STATUS does not show the VMIDs of further faults. The interrupt ring may still have an
-	 * entry of VMID 0.
+	 * A fault of VMID 0 may be hidden:
+	 * - Gate closed: the driver clears STATUS, and the fault's entry may still be in the
+	 *   interrupt ring.
+	 * - MORE_FAULTS: STATUS does not show the VMIDs of further faults.
 	 */
 	if (gate || status & VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS)
 		return VGPU_FAULT_UNKNOWN;
@@ -228,9 +231,9 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * For a fault of VMID 0, requests a recovery. For a user's fault, closes the gate and clears STATUS
- * ("DOC: the gate"). The caller then runs vgpu_ih_service(), which handles interrupt entries and
- * opens the gate.
+ * For a fault of VMID 0, requests a recovery. For a user's fault, fault_forget() clears STATUS and
+ * closes the gate. While the gate is closed, no kernel job ends. The caller next runs
+ * vgpu_ih_service(), which handles all interrupt entries and opens the gate.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */
@@ -282,8 +285,8 @@ bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
  * vgpu_sdma_user_gate_open() - open the gate after a user's fault
  * @vdev: device
  *
- * fault_forget() has closed the gate and cleared the fault status. Since then, the caller has
- * handled all entries in the interrupt ring.
+ * When the gate opens, waiting kernel jobs end as done. So before the call, the caller must handle
+ * all entries in the interrupt ring: one of them may report a fault of such a job.
  *
  * Context: interrupt handler.
  */
@@ -292,8 +295,8 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 	unsigned long flags;
 
 	/*
-	 * The device writes an entry when it latches a fault. Known limitation: behind an IOMMU,
-	 * the entry may come late, so a faulted job ends as done.
+	 * Known limitation: behind an IOMMU, the entry of a fault of VMID 0 may arrive after the
+	 * gate opens. Then the faulted job ends as done.
 	 */
 	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	/* If the caller has handled an entry of VMID 0, GATE_KERNEL keeps the gate closed. */

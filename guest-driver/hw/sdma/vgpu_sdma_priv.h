@@ -98,9 +98,9 @@ struct vgpu_sdma_ring {
 	/** @ring_mc: address of @ring for the engine; the GART maps this address to @ring_dma */
 	u64 ring_mc;
 	/**
-	 * @fence_wb: memory to which the FENCE packet of each job writes the job's number. The job
-	 * may not be done yet: after FENCE, the job waits while a fault is latched or examined
-	 * ("DOC: the gate" in vgpu_sdma_fault.c)
+	 * @fence_wb: memory to which the FENCE packet of each job writes the job's number. The
+	 * number does not prove that the job is done: after FENCE, the job still waits while a
+	 * fault is latched or examined ("DOC: the gate" in vgpu_sdma_fault.c)
 	 */
 	__le32 *fence_wb;
 	/** @fence_dma: bus address of @fence_wb */
@@ -143,7 +143,7 @@ struct vgpu_sdma_ring {
 	bool rlc_off;
 	/** @frozen: the engine is being recovered: interrupts and polls signal no job */
 	bool frozen;
-	/** @suspect: number of the job in which the engine hangs or stopped; 0: none */
+	/** @suspect: number of the job in which the engine hung or raised an exception; 0: none */
 	u64 suspect;
 	/** @fault: VMID 0 had a fault, perhaps in the oldest pending job */
 	bool fault;
@@ -151,7 +151,7 @@ struct vgpu_sdma_ring {
 	bool helpless;
 	/** @ready: the kernel's ring takes jobs */
 	bool ready;
-	/** @sched: scheduler that selects the next job for the ring */
+	/** @sched: serves only jobs with an entity; other jobs go directly to the ring */
 	struct drm_gpu_scheduler sched;
 };
 
@@ -188,8 +188,9 @@ enum vgpu_fault_state {
 	/** @VGPU_FAULT_USERS: only a user's fault has occurred, and is latched */
 	VGPU_FAULT_USERS,
 	/**
-	 * @VGPU_FAULT_UNKNOWN: a kernel job may have had a fault. STATUS shows further faults after
-	 * a user's fault, or a user's fault is being cleared from STATUS
+	 * @VGPU_FAULT_UNKNOWN: a kernel job may have had a fault that STATUS does not show. Either
+	 * STATUS reports further faults without their VMIDs, or the driver is clearing a user's
+	 * fault and has not handled all interrupt entries
 	 */
 	VGPU_FAULT_UNKNOWN,
 	/** @VGPU_FAULT_KERNELS: a job of the kernel had a fault (VMID 0) */
@@ -197,8 +198,8 @@ enum vgpu_fault_state {
 };
 
 /*
- * Returns operations for signalled fences, which may outlive this module. The function takes
- * the operations of the kernel's stub fence, because they are not part of the module.
+ * Returns the operations of the kernel's stub fence, for signalled fences. Signalled fences may
+ * outlive this module, and the stub's operations are not part of the module.
  */
 static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 {
@@ -210,8 +211,8 @@ static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 }
 
 /*
- * Returns true if the engine that @ring describes has a ring of the kernel. Engines from number
- * VGPU_NUM_SDMA on have user queues only.
+ * Returns true if the kernel submits jobs to engine @ring->engine. Engines from number
+ * VGPU_NUM_SDMA on run only user queues.
  */
 static inline bool vgpu_sdma_is_kernels(const struct vgpu_sdma_ring *ring)
 {

@@ -153,7 +153,10 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 		vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_MINOR_PTR_UPDATE),
 			  0);
 		vgpu_rreg(vdev, reg);
-		/* A pointer that user space stores after this read arrives by a later doorbell. */
+		/*
+		 * The loop need not see a pointer that user space stores after this read: user
+		 * space then writes the doorbell, which updates the register.
+		 */
 		wptr = regs->read_wptr(regs->owner);
 	} while (wptr != written && --tries);
 }
@@ -343,7 +346,7 @@ unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
 
 /**
  * vgpu_sdma_rlc_restore() - load the user queues again after a reset
- * @ring: the engine, which repeats an interrupted packet
+ * @ring: the engine; a queue that was stopped inside a packet repeats this packet
  * @dead: bitmap of queues that must not run again
  *
  * Context: sleeps; the caller holds @ring->rlc_lock.
@@ -372,11 +375,11 @@ unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
 
 /**
- * vgpu_sdma_rlc_give_up() - stop the user queues of an engine after the recovery failed
- * @ring: the engine, parked
+ * vgpu_sdma_rlc_give_up() - halt an engine that has a stuck user queue
+ * @ring: the engine, parked; the recovery has failed
  *
- * If a user queue is stuck (vgpu_sdma_ring.rlc_stuck), resets and halts the engine, so that no user
- * queue of the engine runs again.
+ * Does nothing if no user queue is stuck (vgpu_sdma_ring.rlc_stuck). Otherwise no user queue of the
+ * engine runs again.
  *
  * Context: sleeps.
  */

@@ -31,7 +31,6 @@ module_param(lockup_timeout, uint, 0644);
 MODULE_PARM_DESC(lockup_timeout,
 		 "ms without progress after which an SDMA engine is reset (default 10000)");
 
-/* Returns the time without progress after which an engine counts as hung: 1 jiffy to 1 hour. */
 static unsigned long sdma_timeout(void)
 {
 	return clamp(msecs_to_jiffies(READ_ONCE(lockup_timeout)), 1ul,
@@ -123,8 +122,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	/* The device is not reset until vgpu_io_end(), so its registers can be read. */
 	vgpu_io_begin(vdev);
 	/*
-	 * Do not poll a frozen ring: if its recovery has cleared a fault, the poll would count the
-	 * faulted job as done.
+	 * Do not poll a frozen ring. A faulted job has written its number, and the recovery may
+	 * have cleared the fault. Then the poll would find no fault, and count the job as done.
 	 */
 	if (!READ_ONCE(ring->frozen))
 		vgpu_sdma_ring_poll(ring);
@@ -158,8 +157,9 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
 		/*
-		 * Mark the job as suspect, so that it is not repeated forever.
-		 * vgpu_sdma_ring_park() does not mark the job if the engine stops in time.
+		 * Mark the hanging job as suspect. vgpu_sdma_ring_park() does not mark the job if
+		 * the engine becomes idle within SDMA_PARK_US. Without the mark, the recovery would
+		 * run the job again after each hang.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -395,8 +395,8 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
 
 	/*
-	 * End a suspect job that must not run twice. A fault of VMID 0 makes no job suspect,
-	 * because the GART's table was wrong.
+	 * End a suspect job that must not run twice. A fault of VMID 0 makes no job suspect: the
+	 * driver assumes that the GART's table was wrong.
 	 */
 	if (ring->suspect == fence->base.seqno &&
 	    !vgpu_sdma_cpu_can(ring->scratch, ndw)) {
@@ -416,7 +416,7 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 /**
  * vgpu_sdma_ring_unpark() - restart the kernel's ring
  * @vdev: device; the GART works
- * @engine: 0 to VGPU_NUM_SDMA - 1, parked, or in its reset state
+ * @engine: 0 to VGPU_NUM_SDMA - 1; the engine is parked or in its reset state
  * @vram_lost: the content of VRAM was lost: pending jobs end with -ECANCELED
  *
  * After a failure or a fault of VMID 0, ring_judge() decides whether the oldest job is run again.
@@ -537,8 +537,8 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Resets that user queues cause must not add up to the limit. So without a pending job of
-	 * the kernel, set the count to 0.
+	 * If no kernel job is pending, a user queue has caused this reset. Such resets must not
+	 * lead to a reset of the device, so set the count to 0.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

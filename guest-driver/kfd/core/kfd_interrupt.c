@@ -65,8 +65,9 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 {
 	struct kfd_process *p;
 
+	/* VMID 0 is the kernel's own queue: sdma_illegal() handles errors of that queue. */
 	if (!iv->vmid)
-		return;		/* the kernel's own queue, whose errors hw/ reports */
+		return;
 	p = kfd_lookup_process_by_pasid(iv->pasid);
 	if (!p)
 		return;

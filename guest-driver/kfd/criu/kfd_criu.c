@@ -216,7 +216,10 @@ static int criu_do_resume(struct kfd_process *p)
 	if (ret)
 		return ret;
 	svm_criu_forget(p);
-	/* Userptr BOs have no pages since RESTORE. restore_work looks the pages up. */
+	/*
+	 * Evict the process, so that restore_work runs. restore_work looks up the pages of userptr
+	 * BOs, because RESTORE has not looked them up.
+	 */
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	criu_let_run(p);
 	kfd_evict_resume(info);
@@ -229,7 +232,10 @@ static int criu_do_resume(struct kfd_process *p)
 	return 0;
 }
 
-/* Resume the process with pid args->pid. Any process with the capability may call RESUME. */
+/*
+ * Resume the process with pid args->pid. The calling process needs CAP_CHECKPOINT_RESTORE or
+ * CAP_SYS_ADMIN, and need not trace the resumed process.
+ */
 static int criu_resume(const struct kfd_ioctl_criu_args *args)
 {
 	struct task_struct *thread;

@@ -43,7 +43,7 @@ struct kfd_criu_head {
 	u32 version;
 	/** @bytes: length of the private data, this head included */
 	u64 bytes;
-	/** @n_devices: number of the process's GPUs, with and without KFD_CRIU_HAS_VM */
+	/** @n_devices: number of the process's GPUs, GPUs without a VM included */
 	u32 n_devices;
 	/** @n_bos: number of allocations on all devices, doorbells and the MMIO page included */
 	u32 n_bos;
@@ -53,7 +53,7 @@ struct kfd_criu_head {
 	u32 n_events;
 	/** @n_ranges: number of SVM ranges */
 	u32 n_ranges;
-	/** @flags: KFD_CRIU_HEAD_FLAGS */
+	/** @flags: bits of the mask KFD_CRIU_HEAD_FLAGS */
 	u32 flags;
 	/** @event_page: if @has_page: handle of the BO that user space allocated as signal page */
 	u64 event_page;
@@ -78,7 +78,7 @@ struct kfd_criu_head {
  * @scratch: address that was set with SET_SCRATCH_BACKING_VA
  * @tba: address of the trap handler, set with SET_TRAP_HANDLER
  * @tma: address of the trap handler's memory, set with SET_TRAP_HANDLER
- * @flags: KFD_CRIU_DEVICE_FLAGS
+ * @flags: bits of the mask KFD_CRIU_DEVICE_FLAGS
  * @pad: 0
  */
 struct kfd_criu_device {
@@ -120,7 +120,7 @@ struct kfd_criu_queue {
 	u32 device;
 	/** @kind: enum kfd_queue_kind */
 	u32 kind;
-	/** @flags: KFD_CRIU_QUEUE_FLAGS */
+	/** @flags: bits of the mask KFD_CRIU_QUEUE_FLAGS */
 	u32 flags;
 	/** @id: queue id that user space uses */
 	u32 id;

@@ -62,8 +62,9 @@ int kfd_criu_restore(struct kfd_process *p,
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*
- * Describe each BO in @buckets, @bos and @files, and reserve a descriptor for each file. Returns 0,
- * -EMFILE or -ENOMEM.
+ * Write descriptions of all BOs of @p to @buckets and @bos. For each BO that can have a dma-buf,
+ * store the dma-buf's file in @files, and reserve a file descriptor. Returns 0, -EMFILE if no file
+ * descriptor is free, or -ENOMEM.
  */
 int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,

@@ -254,8 +254,8 @@ static int criu_copy_in(struct kfd_criu_buffers *b,
 		return PTR_ERR(buf);
 	b->data = buf;
 	/*
-	 * criu_head_ok() limits the arrays below: the private data, at most KFD_CRIU_MAX_BYTES, has
-	 * an element for each device and BO.
+	 * criu_head_ok() also limits the arrays below: it rejects counts that do not match the size
+	 * of the private data, which is at most KFD_CRIU_MAX_BYTES.
 	 */
 	if (!criu_head_ok(b->data, args))
 		return -EINVAL;

@@ -160,7 +160,10 @@ bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 		pdd->dbg->exceptions |= mask;
 		wanted = s->mask & mask;
 		if (wanted) {
-			/* Report to the process at SEND_RUNTIME_EVENT or when the session ends. */
+			/*
+			 * Notify only the debugger now. SEND_RUNTIME_EVENT or the end of the debug
+			 * session will report the fault to the process.
+			 */
 			pdd->dbg->fault_held = true;
 			kfd_dbg_notify(s);
 		}

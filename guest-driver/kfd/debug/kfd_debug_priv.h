@@ -126,8 +126,8 @@ void kfd_dbg_notify(struct kfd_dbg_session *s);
  */
 void kfd_dbg_resume_all(struct kfd_process *p);
 /*
- * SUSPEND_QUEUES and RESUME_QUEUES. The caller holds no locks. @ids is the address in user space of
- * @n queue ids.
+ * The next two functions implement SUSPEND_QUEUES and RESUME_QUEUES. The caller holds no locks.
+ * Parameter @ids is the address of an array in user space. The array has @n queue ids.
  */
 
 /*
@@ -136,8 +136,8 @@ void kfd_dbg_resume_all(struct kfd_process *p);
  */
 int kfd_dbg_suspend(struct kfd_process *target, u64 ids, u32 n, u64 clear);
 /*
- * Resume queues or, if @ids is 0, all queues. Returns the number of resumed queues, or an error as
- * kfd_dbg_suspend().
+ * Resume the queues in the array or, if @ids is 0, all queues of @target. Returns the number of
+ * resumed queues, or an error as kfd_dbg_suspend().
  */
 int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);
 /* Implement GET_QUEUE_SNAPSHOT. The caller holds no locks. Returns 0, -EINVAL, -EFAULT, -ENOMEM. */

@@ -117,8 +117,8 @@ int kfd_dbg_query_event(struct kfd_process *target,
 }
 
 /*
- * Return the address of the pending exceptions to which @code belongs, or NULL. @code determines
- * whether @source is a queue id, a GPU id, or ignored.
+ * Return a pointer to the mask of pending exceptions of queue @source, of GPU @source, or of the
+ * process. The type of exception @code decides which. Return NULL if @code or @source is unknown.
  */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {

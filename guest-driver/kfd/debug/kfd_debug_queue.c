@@ -137,7 +137,7 @@ static void kfd_dbg_put_ids(struct kfd_dbg_ids *ids, u64 user)
 	kfree(ids->id);
 }
 
-/* Return the first index of queue @id in @ids, or -1. */
+/* Ignore the flag KFD_DBG_INVALID: kfd_dbg_get_ids() has set this flag in each id. */
 static int kfd_dbg_id_index(const struct kfd_dbg_ids *ids, u32 id)
 {
 	u32 i;
@@ -163,8 +163,8 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * Set kfd_queue.suspended to @suspend for the queues of @pdd in @ids that may change. Return the
- * number of these queues. The caller holds queue_lock.
+ * Set kfd_queue.suspended to @suspend for each queue of @pdd in @ids, unless kfd_dbg_may_suspend()
+ * forbids a suspend. Return the number of these queues. queue_lock is held.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -394,8 +394,8 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 }
 
 /*
- * Describe up to @max queues in @entry, and clear their exceptions @clear. Return the number of all
- * queues, which may exceed @max. queue_lock is held.
+ * Describe up to @max queues of @p in @entry. In each described queue, clear the exceptions of mask
+ * @clear. Return the number of all queues of @p, which may exceed @max. queue_lock is held.
  */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,

@@ -57,8 +57,9 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
  * @p: process
  * @queue_id: compute queue
  * @mask: exceptions to add to the runtime's exception word, KFD_EC_MASK()
- * @fault: handle page faults, which may wait for a file system in user space; false in work items
- *         that serve several processes
+ * @fault: allow page faults of the CPU on the process's memory. Such a fault may wait for a file
+ *         system in user space. So pass false in work items that serve several processes: the wait
+ *         would delay the other processes
  *
  * As in amdkfd, signals no event if the exception word cannot be accessed.
  *

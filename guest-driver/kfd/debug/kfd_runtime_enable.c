@@ -103,7 +103,7 @@ static int kfd_runtime_on(struct kfd_process *p,
 		return -EEXIST;
 	WRITE_ONCE(info->runtime_state, DEBUG_RUNTIME_STATE_ENABLED);
 	info->r_debug = args->r_debug;
-	/* ttmp_setup is only reported to debuggers, because the device runs no waves. */
+	/* ttmp_setup is stored for debuggers. The device runs no waves, so no TTMPs are set up. */
 	info->ttmp_setup = !!(args->mode_mask &
 			      KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK);
 	return kfd_runtime_ask(p);

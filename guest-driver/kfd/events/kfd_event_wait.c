@@ -49,13 +49,13 @@ struct kfd_wait_entry {
 	bool wants_age;
 	/** @took: the event has satisfied at least one entry of the call */
 	bool took;
-	/** @sets: number of signals of the event since the first entry was added */
+	/** @sets: how often the event was signalled since this entry was added */
 	u32 sets;
 	/** @pending: number of the call's entries that name the event and are not satisfied yet */
 	u32 pending;
 	/**
-	 * @link: link in kfd_event.waits, while @event is not NULL. The list has one entry of each
-	 * call, so kfd_event.n_waits counts calls
+	 * @link: link in kfd_event.waits, while @event is not NULL. A call links only its first
+	 * entry for the event, so kfd_event.n_waits counts calls
 	 */
 	struct list_head link;
 	/**
@@ -99,8 +99,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Count @names entries for one event as satisfied. @first is the call's first entry for this event.
- * The lock of kfd_events.all is held.
+ * Add @names to kfd_wait.n_set. @names counts the entries of a call that an event satisfies now.
+ * Wake the calling thread if the wait is now over. @first is the call's first entry that names this
+ * event. The lock of kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -146,8 +147,9 @@ void kfd_event_abandon(struct kfd_event *ev)
 }
 
 /*
- * Return the call's first entry for event @id. If @e is the first, record @e in kfd_wait.named.
- * Returns ERR_PTR(-ENOMEM) if memory is short.
+ * Entry @e names event @id. Return the first entry of the call that names this event, or
+ * ERR_PTR(-ENOMEM). If no earlier entry names the event, return @e, and record @e in
+ * kfd_wait.named. A call with a single entry needs no record.
  */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
@@ -225,8 +227,8 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 }
 
 /*
- * Return true if the event has satisfied @e, at once or by a later signal. The lock of
- * kfd_events.all is held.
+ * Return true if the event has satisfied @e, either when @e was added or by a signal after that.
+ * The lock of kfd_events.all is held.
  */
 static bool wait_entry_set(const struct kfd_wait_entry *e)
 {
@@ -234,8 +236,8 @@ static bool wait_entry_set(const struct kfd_wait_entry *e)
 }
 
 /*
- * Return true if an event was signalled, and no event before it in the ioctl's array was
- * destroyed. As in amdkfd, this satisfies a call that waits for any event.
+ * Return true if the ioctl's array has a signalled event before the first destroyed event. If an
+ * event was destroyed, the result decides which error wait_do() returns.
  */
 static bool wait_any_set(struct kfd_process *p, struct kfd_wait *w)
 {
@@ -365,8 +367,9 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * If an event was destroyed, fail as in amdkfd, unless the call waits for any event and an
-	 * earlier event in the array was signalled.
+	 * As in amdkfd, a destroyed event gives -EIO. Exception: the call waits for any event, and
+	 * its array has a signalled event before the first destroyed event. Then the loop below
+	 * handles the signalled event, and ends with -EINVAL at the destroyed event.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;

@@ -83,8 +83,8 @@ int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 /* Functions in kfd_event_wait.c. The caller holds the lock of kfd_events.all. */
 
 /*
- * Signal the event: mark the WAIT_EVENTS calls that wait for the event, and wake those of the calls
- * that need no further event.
+ * Signal the event: count the event as signalled in each WAIT_EVENTS call that waits for the event.
+ * Wake each of these calls that needs no other event.
  */
 void kfd_event_set(struct kfd_event *ev);
 /*

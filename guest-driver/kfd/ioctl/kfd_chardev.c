@@ -78,7 +78,8 @@ static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 	if (filp->private_data != current->mm && !traced)
 		return ERR_PTR(-EBADF);
 	p = kfd_lookup_process_by_mm(filp->private_data);
-	if (!p)		/* detached, because a GPU was removed or the traced process ended */
+	/* If the lookup fails, a GPU was removed, or the process was traced and has ended. */
+	if (!p)
 		return ERR_PTR(filp->private_data == current->mm ? -ENODEV :
 								   -EBADF);
 	if (p->lead_thread != current->group_leader &&

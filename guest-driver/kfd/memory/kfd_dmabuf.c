@@ -20,8 +20,8 @@
 #include "kfd_memory.h"
 
 /*
- * Return a copy of the BO's metadata, NULL if there is none, or ERR_PTR(). Set *@size, the size of
- * user space's buffer, to the metadata's size.
+ * Return a copy of the BO's metadata, NULL if there is none, or ERR_PTR(). Before the call, *@size
+ * is the size of user space's buffer in bytes. After the call, *@size is the size of the metadata.
  */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 {

@@ -46,7 +46,10 @@ void kfd_mmap_zap(u64 offset, u64 size)
 	unmap_mapping_range(kfd_mappings->f_mapping, offset, size, 1);
 }
 
-/* The doorbells of all processes on a GPU have the same offsets in /dev/kfd. */
+/*
+ * Unmap the GPU's doorbells in all processes. One call is enough, because all processes map the
+ * doorbells at the same offsets in /dev/kfd.
+ */
 static void kfd_doorbell_zap_node(const struct kfd_node *node)
 {
 	kfd_mmap_zap(KFD_MMAP_TYPE_DOORBELL | KFD_MMAP_GPU_ID(node->gpu_id),

@@ -206,8 +206,8 @@ void kfd_queues_map_wptr(struct kfd_process *p)
 }
 
 /**
- * kfd_dqm_init() - allocate struct device_queue_manager of a GPU
- * @node: GPU
+ * kfd_dqm_init() - prepare a GPU for the queues of processes
+ * @node: GPU that no process uses yet
  *
  * Return: 0 or -ENOMEM.
  */

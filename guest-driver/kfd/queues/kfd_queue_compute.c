@@ -297,10 +297,11 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return: 0, -ETIME or:
- *
+ * Return:
+ * * 0
  * * -EBUSY: a queue of the process already has the GWS that @q wants
  * * -EINVAL: @q has no GWS to take back
+ * * -ETIME: the CP hung; the change stays
  */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 {

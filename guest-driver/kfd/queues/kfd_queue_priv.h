@@ -76,17 +76,21 @@ void kfd_sdma_fini(struct kfd_queue *q);
 int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
 /*
- * Called after a reset of the engine, with kfd_process.queue_lock held. Returns false if the queue
- * hung, or was loaded before and is not loaded now.
+ * Called after a reset of the engine, with kfd_process.queue_lock held. Returns false in two cases:
+ *
+ * - the queue hung
+ * - the queue was loaded before the reset, and the recovery has not loaded it again
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
  * Map the write pointer in the kernel until the next eviction. The caller holds kfd_process.mutex.
- * Returns 0, or -EINVAL if the process is not evicted and the write pointer is in:
+ * Returns 0, or -EINVAL if the write pointer is in one of these:
  *
  * - the MMIO page
  * - an import from another device
  * - a userptr BO that user space has unmapped
+ *
+ * For an evicted process, returns 0 in these cases, too: restore_work will call the function again.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 

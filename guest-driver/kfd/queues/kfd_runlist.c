@@ -103,8 +103,9 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 
 	list_for_each_entry(q, &pdd->qpd->run_queues, run_link) {
 		/*
-		 * Leave the queue out if a reset has lost the queue's state since kfd_sched_mark().
-		 * kfd_queues_recovered() may not have stopped such a queue yet.
+		 * kfd_sched_mark() stored vgpu_cp_lost() in q->lost. If vgpu_cp_lost() has changed,
+		 * the queue's state is lost, so the queue must not run again.
+		 * kfd_queues_recovered() may not have stopped the queue yet.
 		 */
 		if (q->lost != lost)
 			continue;
@@ -131,8 +132,8 @@ int kfd_sched_submit(struct kfd_node *node)
 	/* Held until the list is submitted, so that an older list cannot replace a newer one. */
 	mutex_lock(&sched->lock);
 	/*
-	 * Repeat if a reset has changed vgpu_cp_lost(). Such a reset drops the CP's run list.
-	 * Without a run list, vgpu_cp_lost() does not change again.
+	 * Repeat if a reset has changed vgpu_cp_lost(). One repeat is enough: the reset drops the
+	 * CP's run list. Without a run list, vgpu_cp_lost() does not change.
 	 */
 	do {
 		lost = vgpu_cp_lost(node->vdev);

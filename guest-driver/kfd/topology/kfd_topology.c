@@ -352,8 +352,8 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 }
 
 /*
- * Rebuild the tree and the text of each file in nodes/, so that readers need no lock. After an
- * error the tree is empty.
+ * Create the tree and its files' texts anew. A text never changes, so readers need no lock. After
+ * an error the tree is empty.
  */
 static int kfd_topology_make(void)
 {

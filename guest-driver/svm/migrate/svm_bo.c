@@ -200,8 +200,8 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in: return 1 jiffy, because no event tells when a page becomes movable.
- * Pages that lost their content in a reset never migrate: return 0.
+ * vgpu_bo_owner_ops.evict_in: try again after 1 jiffy, because no event tells when a page becomes
+ * movable. Return 0 (no known time) if a reset lost the content.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

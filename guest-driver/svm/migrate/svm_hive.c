@@ -87,8 +87,9 @@ void svm_peer_enter(int *token)
 	__acquires(svm_peers)
 {
 	/*
-	 * The process of the caller need not use the GPU: a forked child maps the pages of its
-	 * parent.
+	 * One SRCU serves all processes. A lock for each process that uses the GPU would not
+	 * suffice: a forked child may have the GPU's pages in its CPU page tables without using the
+	 * GPU.
 	 */
 	*token = srcu_read_lock(&svm_peer_srcu);
 }
@@ -100,8 +101,9 @@ void svm_peer_leave(int token)
 }
 
 /*
- * Unmapping the removed GPU's pages has changed the sequence numbers of MMU notifiers. Later
- * callers of svm_peer_enter() test these, so wait only for earlier ones.
+ * The removed GPU's pages have been unmapped, which changed the sequence numbers of MMU notifiers.
+ * Tasks that call svm_peer_enter() from now on see this change, and do not use the pages. So wait
+ * only for tasks that have called svm_peer_enter() already.
  */
 void svm_peer_wait(void)
 {

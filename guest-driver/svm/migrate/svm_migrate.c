@@ -24,8 +24,9 @@
 #include "svm_migrate_priv.h"
 
 /*
- * Maximum number of tries to move the page of a CPU fault. Reason: if only another process maps the
- * page, no try can succeed.
+ * Maximum number of tries to move the page of a CPU fault. If another thread has unmapped the page,
+ * no try can succeed. svm_touch_pause() notices this only if no other process maps the page, so a
+ * limit is needed.
  */
 #define SVM_TOUCH_TRIES		25u
 
@@ -223,7 +224,7 @@ static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 				 ((*vma)->vm_start >> PAGE_SHIFT) - 1);
 		*vma = NULL;
 	} else {
-		/* In a VMA, a chunk has at most SVM_CHUNK_PAGES pages (svm_window()). */
+		/* svm_window() has already limited the chunk to SVM_CHUNK_PAGES pages. */
 		chunk.last = min(chunk.last,
 				 ((*vma)->vm_end >> PAGE_SHIFT) - 1);
 	}
@@ -396,7 +397,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
 
 /*
  * Wait until the migrating thread calls svm_touch_end(). Returns 0, or -ERESTARTSYS after a fatal
- * signal. Either way, the caller has a page reference again.
+ * signal. Either way, the page reference that svm_touch_begin() dropped is taken again.
  */
 static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
@@ -411,8 +412,9 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 		return 0;
 	spin_lock(&sb->touch_lock);
 	/*
-	 * The kernel drops a reference after svm_migrate_to_ram(). Take this reference here if
-	 * svm_touch_end() has not done so (waiter->link is still in a list).
+	 * When svm_migrate_to_ram() returns, the kernel drops a reference to @page. So take again
+	 * the reference that svm_touch_begin() dropped. If waiter->link is in no list,
+	 * svm_touch_end() has already taken this reference.
 	 */
 	if (!list_empty(&waiter->link))
 		svm_touch_return(page, waiter);
@@ -498,8 +500,10 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	/*
-	 * Do not sleep before svm_touch_begin(): the page reference makes other migrations fail. Do
-	 * not return during another migration: repeated faults could starve the migrating thread.
+	 * Do not sleep before svm_touch_begin(): this fault's page reference keeps the page from
+	 * moving. If another thread already migrates the page, svm_touch_begin() drops the
+	 * reference and returns false. Then wait for that thread. Without the wait, the CPU would
+	 * repeat the fault, and the new reference could stop the migration.
 	 */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?

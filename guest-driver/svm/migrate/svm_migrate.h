@@ -16,8 +16,8 @@ struct svm_range_list;
 enum svm_place {
 	SVM_IN_SYSTEM,
 	SVM_IN_VRAM,		/* VRAM of the GPU */
-	SVM_IN_PEER,		/* VRAM of another GPU of the hive, with the link up */
-	SVM_OUT_OF_REACH,	/* VRAM of another GPU of the hive, with the link down */
+	SVM_IN_PEER,		/* VRAM of another GPU, with an XGMI link that is up */
+	SVM_OUT_OF_REACH,	/* VRAM of another GPU, without such a link */
 };
 
 /**
@@ -27,11 +27,11 @@ struct svm_view {
 	/** @node: the GPU that is to access the pages */
 	struct kfd_node *node;
 	/**
-	 * @home: GPU to whose VRAM @place and @offset apply; NULL before the first page in VRAM. If
-	 * a page is in the VRAM of another GPU, svm_page_place() updates all three members
+	 * @home: GPU in whose VRAM svm_page_place() last found a page, or NULL. @place and @offset
+	 * are valid for pages in the VRAM of @home
 	 */
 	struct kfd_node *home;
-	/** @place: what the VRAM of @home is for @node: SVM_IN_VRAM, _IN_PEER or _OUT_OF_REACH */
+	/** @place: location of pages in @home's VRAM, from the view of @node */
 	enum svm_place place;
 	/**
 	 * @offset: distance in bytes from @node's VRAM to @home's VRAM (vgpu_xgmi_offset()) if
@@ -77,9 +77,9 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. After svm_peer_enter(), test the sequence number of the range's notifier. If
- * unchanged, struct page and kfd_node of HMM's pages stay valid until svm_peer_leave(). Sleeping is
- * allowed.
+ * svm_hive.c: protect HMM's pages against the removal of their GPU. After svm_peer_enter(), the
+ * caller must test the sequence number of the range's notifier. If the number is unchanged, struct
+ * page and kfd_node of these pages stay valid until svm_peer_leave(). The caller may sleep.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);

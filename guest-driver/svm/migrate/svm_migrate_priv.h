@@ -181,13 +181,13 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 /* Return the number of source pages that were migrated. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 /*
- * Set SVM_PAGE_LEFT in each source page that was migrated. Return the number of these pages. The
- * pages are in VRAM and still locked.
+ * Set SVM_PAGE_LEFT in each VRAM page of m->src that was migrated to system memory. The VRAM pages
+ * are still locked. Returns the number of these pages.
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * Allocate system pages, mapped for DMA, for the migrating pages of @m in @node's VRAM. @first:
- * virtual page number, unused for an eviction (@vma is NULL).
+ * For each page of @m that migrates from @node's VRAM, allocate a system page and map it for DMA.
+ * @first: virtual number of the first page, unused for an eviction (@vma is NULL).
  *
  * Returns the number of system pages. If there are none, returns:
  *
@@ -200,21 +200,21 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long npages);
 
 /*
- * svm_migrate.c. Start a CPU fault of @page, to which the caller has a reference. Returns:
+ * svm_migrate.c: start a CPU fault of @page. The caller has a reference to @page. Returns:
  *
  * - true: migrate @page, then call svm_touch_end() with @touch
- * - false: wait for @waiter->done; the caller has no reference until then
+ * - false: the reference was dropped; the caller has one again when @waiter->done completes
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
 /*
- * End a fault for which svm_touch_begin() returned true. Give each waiter a page reference in place
- * of the dropped one, then wake the waiter.
+ * End a fault for which svm_touch_begin() returned true. For each waiter, take a page reference in
+ * place of the one that svm_touch_begin() dropped, then wake the waiter.
  */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*
- * dev_pagemap_ops.migrate_to_ram: CPU fault of a page in VRAM, maybe in a forked child without KFD.
- * The caller holds mmap_lock (read) and a page reference.
+ * dev_pagemap_ops.migrate_to_ram: CPU fault of a page in VRAM. A forked child without KFD state may
+ * fault, too. The caller holds mmap_lock (read) and a page reference.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

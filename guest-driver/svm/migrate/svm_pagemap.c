@@ -27,7 +27,7 @@
 
 /*
  * svm_node_evict() gives up if no page was freed for this time, in jiffies. Page faults and exiting
- * processes release a page sooner.
+ * processes block the migration of a page only for a shorter time.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
 

@@ -30,7 +30,7 @@ struct wait_mock {
 	struct dma_fence *fence[N_FENCES];
 	/** @lock: lock of all fences in @fence */
 	spinlock_t lock;
-	/** @name: the list: each element names a fence of @fence; vgpu_wait_unique() shortens it */
+	/** @name: list of pointers to fences of @fence; vgpu_wait_unique() removes duplicates */
 	struct dma_fence *name[MAX_NAMES];
 	/**
 	 * @index: result of vgpu_wait_unique(): for each fence that remains in @name, the fence's
@@ -124,8 +124,8 @@ static void wait_one_fence(struct kunit *test)
 }
 
 /*
- * Catches: a fence is dropped; a fence is kept twice; a fence is put too often; the index of a
- * remaining fence is not the index of its first occurrence.
+ * Remove the duplicates from random lists. Catches: a fence is missing afterwards, or is still
+ * there twice; the number of dropped references is wrong; m->index has a wrong index.
  */
 static void wait_random(struct kunit *test)
 {

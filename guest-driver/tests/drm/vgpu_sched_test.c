@@ -40,7 +40,7 @@ struct job_mock {
 	struct dma_fence *fence;
 	/** @earlier: fence of an earlier job on @ring */
 	struct dma_fence *earlier;
-	/** @late: work that signals @earlier, or destroys @job */
+	/** @late: runs job_complete_late() or job_free_late(), as the test case chooses */
 	struct delayed_work late;
 };
 
@@ -350,8 +350,9 @@ static int ctx_read(void *arg)
 	unsigned int us;
 
 	/*
-	 * The real callback, drm_sched_entity_wakeup(), runs under the fence's spinlock.
-	 * rcu_read_lock() replaces the spinlock: an RCU grace period waits for both.
+	 * ctx_free() frees the context by kfree_rcu(), so not before rcu_read_unlock(). The real
+	 * callback, drm_sched_entity_wakeup(), holds the fence's spinlock instead. kfree_rcu()
+	 * waits until such a spinlock is released, too.
 	 */
 	rcu_read_lock();
 	WRITE_ONCE(r->inside, true);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the bit positions in run lists and MQDs (hw/cp/vgpu_cp_emit.c), and a CP that hangs
- * (hw/cp/vgpu_cp.c). Catches: the halves of a 64-bit value are swapped; a packet exceeds its
- * length.
+ * Test the bit positions in run lists and MQDs (hw/cp/vgpu_cp_emit.c). Catches: the halves of a
+ * 64-bit value are swapped; a packet is longer than its VGPU_CP_*_DWORDS.
+ *
+ * Also test vgpu_cp_run() (hw/cp/vgpu_cp.c) while the CP hangs, and after a reset.
  */
 #include <linux/workqueue.h>
 
@@ -255,8 +256,8 @@ static void cp_hangs(struct kunit *test)
 }
 
 /*
- * A reset loses the state of a run list's queues before the call of vgpu_cp_run(). Catches:
- * vgpu_cp_run() stores the list, so that the CP starts queues from outdated MQDs.
+ * A reset loses the state of the compute queues after a run list of these queues was built.
+ * Catches: vgpu_cp_run() accepts the list. (The CP would later run the queues from outdated MQDs.)
  */
 static void cp_list_of_lost_queues(struct kunit *test)
 {

@@ -11,7 +11,7 @@
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
 
-#define ENGINE		17	/* first invalidation engine that the CPU uses */
+#define ENGINE		17	/* invalidation engine that a flush takes if all are free */
 #define FB_BASE		0x8000000000ull
 #define FB_OFFSET	0x2400000000ull
 #define ROUNDS		300
@@ -69,8 +69,8 @@ static void gmc_flush(struct kunit *test)
 }
 
 /*
- * A hub acknowledges only one of two VMIDs. Catches: the flush returns success; the unacknowledged
- * engine is used before vgpu_gmc_start(), or stays unusable after vgpu_gmc_start().
+ * A hub acknowledges only one of two VMIDs, so the flush must fail. Catches: the flush returns 0;
+ * the flush's invalidation engine is used before vgpu_gmc_start(), or stays unusable after it.
  */
 static void gmc_flush_timeout(struct kunit *test)
 {
@@ -535,7 +535,7 @@ static void gmc_context_kinds(struct kunit *test)
 			KUNIT_EXPECT_TRUE(test, cntl & 1);
 			/* KFD's VMIDs (above 2) retry faults, the render node's VMIDs do not. */
 			KUNIT_EXPECT_EQ(test, !!(cntl & 0x80), vmid > 2);
-			/* Depth 2 means four levels. */
+			/* The depth counts PDB1 and PDB0, but neither the root PDB2 nor PTB. */
 			KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x6u), 2);
 			KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x78u), 9);
 			KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, LAST(vmid)),

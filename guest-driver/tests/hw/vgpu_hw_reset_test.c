@@ -104,8 +104,8 @@ static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
 }
 
 /*
- * Catches: the reset stops other CPUs. Then reset_psp(), which acts as the PSP on another CPU, does
- * not set READY, and the reset fails.
+ * Catches: the reset stops the other CPUs, to keep them off the device. (reset_psp() acts as the
+ * PSP on another CPU. If the reset stops that CPU, nothing sets READY, and the reset fails.)
  */
 static void reset_beside_cpu(struct kunit *test)
 {

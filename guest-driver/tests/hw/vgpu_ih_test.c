@@ -70,7 +70,7 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
  * struct ih_seen - results of the handler ih_note()
  */
 struct ih_seen {
-	/** @last: last entry that the handler got */
+	/** @last: decoded fields of the last entry, checked by ih_fields() */
 	struct vgpu_iv_entry last;
 	/** @n: number of entries that the handler got */
 	unsigned int n;

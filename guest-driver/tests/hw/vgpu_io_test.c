@@ -25,8 +25,8 @@ struct io_thread {
 	struct vgpu_device *vdev;
 	/** @inside: set by the thread when its access begins */
 	/**
-	 * @gone: signal of the test to the thread. io_linger() then ends its access early.
-	 * io_reader() waits for the signal before its access (vgpu_clock_read())
+	 * @gone: set by the test as a signal to the thread. io_linger() ends the access on this
+	 * signal, io_reader() begins the access on this signal
 	 */
 	/** @left: set by the thread when its access ends */
 	bool inside, gone, left;

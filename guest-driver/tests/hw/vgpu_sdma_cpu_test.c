@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare vgpu_sdma_cpu.c jobs on VRAM and GART pages with flat arrays. Catches: a byte goes to the
- * wrong place; a job with an invalid address succeeds.
+ * Run jobs of vgpu_sdma_cpu.c on VRAM and GART pages, then compare the memory with arrays of the
+ * expected bytes. Catches: a byte goes to the wrong place; a job with an invalid address succeeds.
  */
 #include <linux/mm.h>
 

@@ -61,8 +61,8 @@ static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
 }
 
 /*
- * Called after the driver's handler. Acts as the hardware meanwhile: clears the latched fault if
- * requested, and writes further entries (fault_mock.late).
+ * Called after vgpu_sdma_fault_irq(). Does what hardware does during vgpu_sdma_fault_irq(): clears
+ * the latched fault if requested, and writes further entries (fault_mock.late).
  */
 static void fault_meanwhile(struct vgpu_device *vdev,
 			    const struct vgpu_iv_entry *iv, void *arg)
@@ -185,8 +185,9 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * The entry of a VMID 0 fault arrives while the driver clears a user's fault. Catches: the driver
- * opens the gate (VGPU_GATE_REG), so a faulted kernel job ends as done.
+ * The interrupt entry of a VMID 0 fault arrives while the driver clears a user's fault. Catches:
+ * the driver opens the gate (VGPU_GATE_REG). (A kernel job cannot end while the gate is closed. The
+ * faulted kernel job must not end before the recovery.)
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -201,8 +202,8 @@ static void fault_behind_user(struct kunit *test)
 }
 
 /*
- * VMID 0's fault is latched, but only a user's fault has an interrupt entry. Catches: the driver,
- * not the recovery, clears the fault or opens the gate (VGPU_GATE_REG).
+ * VMID 0's fault is latched, but only a user's fault has an interrupt entry. Catches: the interrupt
+ * handler clears the fault or opens the gate (VGPU_GATE_REG). Only the recovery may do so.
  */
 static void fault_before_user(struct kunit *test)
 {
@@ -259,8 +260,8 @@ static void fault_unreported(struct kunit *test)
 }
 
 /*
- * The interrupt ring overflows, so an entry of a VMID 0 fault may be lost. Catches: the gate
- * (VGPU_GATE_REG) opens, so that kernel jobs end.
+ * The interrupt ring overflows, so the entry of a VMID 0 fault may be lost. Catches: the gate
+ * (VGPU_GATE_REG) is open afterwards. (It must be closed, so that no kernel job ends.)
  */
 static void fault_overflow(struct kunit *test)
 {

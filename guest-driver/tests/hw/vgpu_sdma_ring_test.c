@@ -121,7 +121,7 @@ static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
 	KUNIT_ASSERT_EQ(test, ring_take(m), lower_32_bits(FENCE_MC));
 	KUNIT_ASSERT_EQ(test, ring_take(m), upper_32_bits(FENCE_MC));
 	seqno = ring_take(m);
-	/* Skip the packets with which vgpu_sdma_fault.c polls the gate. */
+	/* Skip two POLL_REGMEM packets. The last 8 bytes of the job are the TRAP packet. */
 	m->rptr = end - 8;
 	KUNIT_ASSERT_EQ(test, ring_take(m), SDMA_OP_TRAP);
 	KUNIT_ASSERT_EQ(test, ring_take(m), seqno & SDMA_TRAP_DW1__CONTEXT);
@@ -263,7 +263,7 @@ static void ring_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
 }
 
-/* While the ring is down, the driver executes submitted jobs by the CPU, if the CPU can do so. */
+/* Check that the CPU runs the packets of submitted jobs while the ring is down (not ready). */
 static void ring_down(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -374,8 +374,8 @@ static int ring_down_too(void *arg)
 }
 
 /*
- * Callback vgpu_sdma_fence.failed of the job, called by each thread that is about to end the job.
- * More than one call is a bug.
+ * Callback vgpu_sdma_fence.failed of the job: the driver calls ring_job_ends() just before it ends
+ * the job. The job must end only once, so a second call is a bug.
  */
 static void ring_job_ends(void *arg, int error)
 {
@@ -388,8 +388,8 @@ static void ring_job_ends(void *arg, int error)
 		return;
 	}
 	/*
-	 * This is the second thread that would end the job, so the test has failed. Exit this
-	 * thread here, because it would free the fence a second time.
+	 * A second thread is about to end the same job, so the test has failed. Exit this thread
+	 * here, because a second end of the job would free the fence twice.
 	 */
 	complete(&e->again);
 	dma_fence_end_signalling(false);
@@ -486,8 +486,8 @@ static void ring_restarts_in_poll(struct kunit *test)
 }
 
 /*
- * The ring goes down before a faulted job has run again. Catches: vgpu_sdma_ring_down() ends the
- * job as done because of the job's first run.
+ * A job has written its number to fence_wb, but has faulted and must run again. The ring goes down
+ * before that. Catches: because of the number, the fence signals without an error.
  */
 static void ring_polled_before_restart(struct kunit *test)
 {

@@ -198,8 +198,9 @@ static void window_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dw[9], GUARD);
 		KUNIT_EXPECT_TRUE(test, vgpu_sdma_cpu_can(dw, 9));
 		/*
-		 * dw[1] is the register that starts the flush, one for each SDMA engine.
-		 * vgpu_sdma_cpu_can() must accept exactly these consecutive registers.
+		 * dw[1] names the register that starts the flush. Each SDMA engine uses one
+		 * register, and the registers are consecutive. So dw[1] + 1 is valid, except for
+		 * the last engine.
 		 */
 		dw[1]++;
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_can(dw, 9),

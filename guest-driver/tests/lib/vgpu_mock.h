@@ -17,7 +17,7 @@
 #define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 are transfer windows */
 
 /**
- * struct vgpu_mock - a device, and a BO for which tests allocate memory
+ * struct vgpu_mock - a device, and the BO that vgpu_mock_alloc() passes to the memory managers
  */
 struct vgpu_mock {
 	/** @vdev: all zero at first, except the pointers to @hw, @mman, @vmm and @sched */

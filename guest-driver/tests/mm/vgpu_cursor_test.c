@@ -47,7 +47,7 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 
 /*
  * Walk @size bytes from @start of a resource with page addresses @pages. Catches: a wrong address;
- * a contiguous run into another resource; lost bytes.
+ * a run (contiguous bytes) includes memory of another resource; the walk leaves out bytes.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -73,14 +73,14 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 					    offset_in_page(at),
 					    "walk of %llu bytes from %llu, at %llu",
 					    size, start, at);
-		/* Choose how many bytes to skip. The default @step is exactly this run. */
+		/* Choose how many bytes to skip. If no case matches, skip exactly this run. */
 		switch (vgpu_mock_random(mock, 3)) {
 		case 0:
 			/* at most this run */
 			step = 1 + vgpu_mock_random(mock, cur->size);
 			break;
 		case 1:
-			/* at most all remaining bytes, which may end in a later run */
+			/* at most all remaining bytes: the step may end in a later run */
 			step = 1 + vgpu_mock_random(mock, cur->remaining);
 			break;
 		}

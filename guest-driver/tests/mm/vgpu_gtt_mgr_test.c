@@ -207,7 +207,10 @@ static void gtt_places(struct kunit *test)
 			0);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 10, 1, &memory, &without),
 			0);
-	/* A place without address requirement intersects and is compatible with both resources. */
+	/*
+	 * The place @memory requires no GART address. So the place intersects both resources, and
+	 * both resources are compatible with the place.
+	 */
 	KUNIT_EXPECT_TRUE(test, intersects(mock, with, &memory));
 	KUNIT_EXPECT_TRUE(test, intersects(mock, without, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &memory));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evict a BO by callbacks of mm/vgpu_ttm.c: TTM calls eviction_valuable(), then move(). As in SVM,
- * the BO's owner has a callback vacate(). move() calls vacate(), which takes all pages out of the
- * BO.
+ * Test the callbacks of mm/vgpu_ttm.c that evict a BO. The test calls eviction_valuable() and
+ * move() in place of TTM. move() calls vacate(), which must take all pages out of the BO. The test
+ * supplies vacate() in place of SVM.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>

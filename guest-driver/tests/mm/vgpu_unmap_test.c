@@ -129,7 +129,8 @@ static void unmap_released(struct kunit *test)
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	/*
-	 * End the second release: give the BO a reference again, as TTM does for a delayed delete.
+	 * End the second release as TTM does for a delayed delete: the BO gets a reference again.
+	 * (TTM's workqueue would drop this reference later.)
 	 */
 	kref_init(&u->bos[late + 1].kref);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&u->done, 10 * HZ));

@@ -238,7 +238,10 @@ static void vram_aligned(struct kunit *test)
 	vgpu_mock_free(mock, odd);
 }
 
-/* Compare intersects() and compatible() with a check of every page. */
+/*
+ * Test random places. intersects() must be true if the place contains some page of the resource;
+ * compatible() must be true if the place contains all pages of the resource.
+ */
 static void vram_places(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

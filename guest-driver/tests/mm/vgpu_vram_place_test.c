@@ -16,7 +16,7 @@ static const struct ttm_place contiguous = {
 };
 
 /**
- * struct place_state - state of a test
+ * struct place_state - a mock device and the VRAM that a test has allocated from it
  */
 struct place_state {
 	/** @mock: device */

@@ -102,16 +102,16 @@ static void keep_waits(struct kunit *test)
 	 * so vgpu_vram_mgr_wait_kept() must return -ENOENT at once.
 	 */
 	keep_expect(test, m, -ENOENT);
-	/* The BO becomes evictable after one jiffy. Catches: the wait fails (-ENOENT). */
+	/* The BO may become evictable after one jiffy. Expect 0 (try again) after this time. */
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
-	/*
-	 * In the next two cases, vgpu_vram_mgr_wait_kept() returns 1 after a jiffy. First, the BO
-	 * can be evicted. Second, the BO is reserved, so that vgpu_vram_mgr_wait_kept() can call
-	 * neither evict_ok() nor evict_in().
-	 */
+	/* The BO can be evicted. Expect 1 (try the allocation again), after a pause of a jiffy. */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);
+	/*
+	 * The BO is reserved, so evict_ok() and evict_in() must not be called. Expect 1 again,
+	 * because the BO may be evictable after the reservation ends.
+	 */
 	m->evict_ok = false;
 	m->evict_in = 0;
 	dma_resv_lock(resv, NULL);
@@ -139,7 +139,7 @@ static void keep_ends(struct kunit *test)
 
 /*
  * VRAM has been freed since @frees was read. Catches: vgpu_vram_mgr_wait_kept() waits for
- * m->evict_in jiffies. Correct: 1 after one jiffy.
+ * m->evict_in jiffies. Correct: return 1 (try the allocation again) after one jiffy.
  */
 static void keep_freed(struct kunit *test)
 {

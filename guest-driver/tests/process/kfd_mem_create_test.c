@@ -22,8 +22,8 @@
 
 #define CREATE_BOS	20u
 /*
- * Number of evictions that create_lets_go() refuses. Each failed try uses at least one refusal, so
- * an allocation with KGD_MEM_CREATE_TRIES tries succeeds.
+ * Number of evictions that create_lets_go() refuses, at least one in each failed try. The number is
+ * less than KGD_MEM_CREATE_TRIES (16), so the allocation succeeds.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -46,7 +46,7 @@ struct create_mock {
 	struct address_space mapping;
 	/** @funcs: the driver's TTM functions, with a move that copies nothing */
 	struct ttm_device_funcs funcs;
-	/** @man_funcs: functions of the VRAM manager, with create_alloc() */
+	/** @man_funcs: copy of @driver_funcs in which create_alloc() replaces alloc() */
 	struct ttm_resource_manager_func man_funcs;
 	/** @driver_funcs: original functions of the VRAM manager */
 	const struct ttm_resource_manager_func *driver_funcs;
@@ -73,7 +73,7 @@ struct create_mock {
 	 * test's thread
 	 */
 	bool holding;
-	/** @stop: makes @holder exit at the next @hold */
+	/** @stop: if true, @holder exits when @hold is completed */
 	bool stop;
 	/** @moved: BOs in the order of their moves */
 	struct vgpu_bo *moved[CREATE_BOS];
@@ -173,8 +173,8 @@ static void create_release(struct ttm_buffer_object *tbo)
 	struct create_mock *m = create_of(tbo->bdev);
 
 	/*
-	 * A BO without memory is released because its creation failed. Let m->holder drop the
-	 * reservations until the next try.
+	 * A BO is released without memory if its creation has failed. Let the thread m->holder drop
+	 * the reservations. In the next try, create_alloc() makes m->holder take them again.
 	 */
 	if (m->holding && !tbo->resource) {
 		m->holding = false;
@@ -333,7 +333,10 @@ static void create_start_holder(struct kunit *test, struct create_mock *m)
 
 static void create_stop_holder(struct create_mock *m)
 {
-	/* After a successful try, m->holder still holds the reservations. */
+	/*
+	 * create_release() makes m->holder drop the reservations after a failed try to create a BO.
+	 * After a successful try, m->holder still holds the reservations.
+	 */
 	if (m->holding)
 		complete(&m->drop);
 	m->holding = false;
@@ -369,8 +372,9 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * A thread holds the BO's reservation during each try of the allocation. Catches: between two
- * tries, the BO is reserved but not evicted.
+ * VRAM is full, so the driver must evict m->bo[0] to create a BO. During each try to create the BO,
+ * m->holder holds the reservation of m->bo[0]. After a failed try, m->holder drops the reservation.
+ * Catches: the driver does not evict m->bo[0] after a failed try.
  */
 static void create_held(struct kunit *test)
 {
@@ -384,8 +388,10 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * A thread holds both BOs' reservations during each try to allocate. The first BO must stay.
- * Catches: between tries, the second BO is not evicted.
+ * VRAM is full, and m->holder holds the reservations of m->bo[0] and m->bo[1] during each try to
+ * create a BO. After a failed try, m->holder drops both reservations. The driver must then evict
+ * m->bo[1]: create_stay_ops forbid the eviction of m->bo[0]. Catches: the driver does not evict
+ * m->bo[1], so the allocation fails.
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -400,8 +406,9 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * A thread holds the reservations of all CREATE_BOS BOs during each try to allocate. Catches:
- * between tries, not all BOs are evicted.
+ * The allocation needs the memory of all BOs. While the driver tries to allocate, m->holder holds
+ * all reservations, so BOs can be evicted only between tries. Catches: the driver evicts too few
+ * BOs, so the allocation fails.
  */
 static void create_held_many(struct kunit *test)
 {

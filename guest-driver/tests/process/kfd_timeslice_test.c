@@ -51,8 +51,8 @@ static void timeslice_restoring(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_VRAM, true));
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, START, TTM_PL_VRAM, false));
 	/*
-	 * KFD_ACTIVE_MS after the restore's start, allocations may evict BOs from VRAM, except
-	 * allocations for the restore of another process.
+	 * Exception: an allocation of VRAM (last argument false) may evict the memory when
+	 * KFD_ACTIVE_MS have passed since kfd_timeslice_begin().
 	 */
 	KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, later, TTM_PL_VRAM, false));
 	KUNIT_EXPECT_GT(test, kfd_timeslice_left(&t, START), 0);

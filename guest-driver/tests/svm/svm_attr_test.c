@@ -318,7 +318,10 @@ static void policy_fault(struct kunit *test)
 		if (want != UNDEFINED && attr_stays(m) &&
 		    !attr_all_reach(m, access, want))
 			want = UNDEFINED;
-		/* The preferred location is system memory, which each GPU can reach. */
+		/*
+		 * If system memory is preferred (0), memory moves there in any case, because every
+		 * GPU can reach system memory.
+		 */
 		if (!preferred)
 			want = 0;
 		KUNIT_ASSERT_EQ(test, loc, want);
@@ -343,7 +346,7 @@ struct policy_case {
 	u32 preferred;
 	/** @prefetch: location of the last prefetch */
 	u32 prefetch;
-	/** @pages: length of the range; its granularity is 512 pages */
+	/** @pages: length of the range; the range's GRANULARITY attribute is 9 (512 pages) */
 	unsigned long pages;
 	/**
 	 * @faults: one character for each step
@@ -356,7 +359,7 @@ struct policy_case {
 	 * @want: the policy's choice for each '0' and '1' in @faults
 	 * - '0' or '1': VRAM of this GPU
 	 * - 's': system memory
-	 * - '.': no migration
+	 * - '.': no location; pages move (to system memory) only if the GPU cannot reach them
 	 * - 'x': denied fault
 	 */
 	const char *want;
@@ -364,8 +367,8 @@ struct policy_case {
 
 static const struct policy_case policy_table[] = {
 	/*
-	 * Memory moves to each GPU that faults, but back to an earlier GPU only after a long time
-	 * ('T').
+	 * Memory moves to each GPU that faults ('0', '1'). Faults do not move memory back to an
+	 * earlier GPU ('.'), unless a long time has passed ('T').
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
@@ -375,11 +378,12 @@ static const struct policy_case policy_table[] = {
 	/* GPU 0 has no access, so faults of GPU 0 are denied ('x'). */
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
-	/* GPU 1 has ACCESS_IN_PLACE, so faults of GPU 1 migrate nothing ('.'). */
+	/* GPU 1 has ACCESS_IN_PLACE: the policy chooses no location ('.') for faults of GPU 1. */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	/*
-	 * Without a link, the third fault, by GPU 1, takes the memory out of VRAM. The fourth fault
-	 * must not move the memory back.
+	 * Without a link, GPU 1 cannot reach VRAM of GPU 0. The policy chooses no location for the
+	 * third fault (GPU 1), but the memory must leave this VRAM. The fourth fault (GPU 0) must
+	 * not move the memory back ('.'), or the memory would move at each fault.
 	 */
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
 	/* Memory moves to the preferred location if the GPU that faults can reach this location. */
@@ -443,7 +447,7 @@ static const struct policy_case policy_table[] = {
 
 /*
  * Call svm_policy_pulled(), as after a migration of @win to VRAM of GPU @gpu. Return true if
- * svm_pull.until is at least one second later.
+ * svm_pull.until is at least one second after the start of the call.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -456,8 +460,8 @@ static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 	svm_policy_pulled(&m->svms, gpu, win);
 	recent = pull->until >= before + NSEC_PER_SEC;
 	/*
-	 * Let the pull expire only at a 'T' (policy_faults()), not by real time: the guest may stop
-	 * for more than a second.
+	 * The pull must not expire by real time, because the virtual machine may be paused for more
+	 * than a second. Instead, policy_faults() lets the pull expire.
 	 */
 	pull->until = U64_MAX;
 	return recent;
@@ -542,8 +546,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to VRAM that a GPU with ACCESS_IN_PLACE cannot reach. If
- * attr_stays() is true, this also holds for GPUs with ACCESS.
+ * Catches: a prefetch chooses VRAM that a GPU with ACCESS_IN_PLACE cannot reach; or, if
+ * attr_stays() is true, VRAM that a GPU with ACCESS cannot reach.
  */
 static void policy_prefetch(struct kunit *test)
 {
@@ -601,7 +605,8 @@ static void policy_map_now(struct kunit *test)
 		for (gpu = 0; gpu < N_GPUS; gpu++) {
 			/*
 			 * A GPU with ACCESS_IN_PLACE (2) always gets a mapping. A GPU with ACCESS
-			 * (1) needs @stays or a prefetch to this GPU.
+			 * (1) gets one if the range must stay mapped, or was prefetched to this
+			 * GPU.
 			 */
 			bool want = access[gpu] == 2 ||
 				    (access[gpu] == 1 &&

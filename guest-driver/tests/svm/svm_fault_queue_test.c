@@ -99,8 +99,9 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
 	/*
-	 * Make the test's retry faults stale: their timestamp FAULT_TS is not later than unmap_ts.
-	 * The driver cannot repair them, and would otherwise stop the queues.
+	 * The driver would stop the queues after the test's retry faults, which it cannot repair.
+	 * So make these faults stale: FAULT_TS is not later than unmap_ts. The driver acknowledges
+	 * a stale fault, and does nothing else.
 	 */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
@@ -246,8 +247,8 @@ static void fault_bounded(struct kunit *test)
 		fault_put(m, pasid, true, 0, 1);
 		fault_put(m, pasid, true, 1, 2);
 		/*
-		 * Raise a new fault with slot 2 before the acknowledge of the previous fault, as
-		 * after a reset that has freed the slot.
+		 * Raise a new fault with slot 2, although no earlier fault with slot 2 was
+		 * acknowledged. The hardware does so after a reset, which frees all slots.
 		 */
 		fault_put(m, pasid, true, 2, 3 + i);
 	}
@@ -286,8 +287,8 @@ static void fault_slot_reused(struct kunit *test)
 }
 
 /*
- * Faults of the stalled process fill all CAM slots. The driver must evict the process's queues and
- * acknowledge the slots for other processes.
+ * Faults of the stalled process fill all CAM slots, so no slot is free for other processes. The
+ * driver must evict the stalled process's queues, and free the slots by acknowledging them.
  */
 static void fault_cam_full(struct kunit *test)
 {
@@ -324,7 +325,10 @@ static void fault_cam_full(struct kunit *test)
 	 * count to 2. The worker of m->stalled has undone this eviction, so the count is 1 again.
 	 */
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 1);
-	/* No slot was acknowledged twice for one fault. */
+	/*
+	 * Each fault was acknowledged once: VGPU_RETRY_CAM_SLOTS faults of m->stalled, and one of
+	 * m->other.
+	 */
 	KUNIT_EXPECT_EQ(test, fault_acks(m), VGPU_RETRY_CAM_SLOTS + 1);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_CAM_STALLS), 1);
 }

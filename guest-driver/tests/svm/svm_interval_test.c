@@ -44,7 +44,7 @@ static void svm_test_window_large_order(struct kunit *test)
 	win = svm_window(1UL << 20, BITS_PER_LONG - 1, bounds);
 	KUNIT_EXPECT_EQ(test, win.first, bounds.first);
 	KUNIT_EXPECT_EQ(test, win.last, bounds.last);
-	/* SET_ATTR accepts granularities up to 0x3f, for which shifts must stay defined. */
+	/* In C, a shift by BITS_PER_LONG is undefined, so svm_window() must not do this shift. */
 	win = svm_window(1UL << 20, BITS_PER_LONG, bounds);
 	KUNIT_EXPECT_EQ(test, win.first, bounds.first);
 	KUNIT_EXPECT_EQ(test, win.last, bounds.last);

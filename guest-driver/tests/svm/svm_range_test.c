@@ -27,11 +27,11 @@
 struct range_mock {
 	/** @p: process */
 	struct kfd_process p;
-	/** @pdd: state of @p on the GPU */
+	/** @pdd: the only element of @p.pdds */
 	struct kfd_process_device pdd;
 	/** @node: GPU */
 	struct kfd_node node;
-	/** @sn: @node.svm; only the pointer to @node is set */
+	/** @sn: SVM state of the GPU; only svm_node.node is set */
 	struct svm_node sn;
 	/** @vm: address space of @p */
 	struct vm_mock *vm;

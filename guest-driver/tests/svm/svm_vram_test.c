@@ -287,7 +287,10 @@ static void touch_lends(struct kunit *test)
 	svm_touch_end(&m->sb, &first);
 	for (i = 0; i < TOUCHES; i++)
 		touch_expect(test, t[i], m->page, 0);
-	/* Each fault has taken a page reference again, because do_swap_page() drops one. */
+	/*
+	 * svm_touch_end() has taken a page reference for each waiting fault. The test drops these
+	 * references, as do_swap_page() would.
+	 */
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1 + TOUCHES);
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->sb.touches));
 	for (i = 0; i < TOUCHES; i++)
@@ -313,7 +316,10 @@ static void touch_killed(struct kunit *test)
 	touch_expect_refs(test, m->page, 1);
 	send_sig(SIGKILL, t[0]->task, 1);
 	touch_expect(test, t[0], m->page, VM_FAULT_SIGBUS);
-	/* The killed thread has taken a page reference again, because do_swap_page() drops one. */
+	/*
+	 * The killed thread dropped its page reference before its wait. It has taken a new one,
+	 * which do_swap_page() would drop.
+	 */
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 2);
 	/* svm_touch_end() must take a reference for the second thread only. */
 	svm_touch_end(&m->sb, &first);
@@ -385,8 +391,8 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 }
 
 /*
- * Check svm_page_place() for accesses by two nodes of a hive, 3 (@high) and 1 (@low). The GPU
- * @alone is not in the hive.
+ * Check svm_page_place() for accesses by two GPUs of a hive: @high is node 3 of the hive, and @low
+ * is node 1. The GPU @alone is not in the hive.
  */
 static void peer_places(struct kunit *test)
 {

@@ -9,7 +9,8 @@
 #include "vm/vgpu_vm.h"
 
 #define MOCK_TABLES	256
-#define VRAM_BASE	0x2400000000ull		/* VRAM's address, as page-table entries hold it */
+/* A page-table entry holds VRAM_BASE plus an offset in VRAM. */
+#define VRAM_BASE	0x2400000000ull
 #define TABLES_AT	0x10000000ull		/* offset of the tables in VRAM */
 #define WINDOW		4096u			/* number of checked pages: eight PTBs */
 #define ROUNDS		1500
@@ -31,7 +32,7 @@ struct pt_mock {
 	unsigned int limit;
 	/** @locked: true between vgpu_pt_ops.lock() and vgpu_pt_ops.unlock() */
 	bool locked;
-	/** @writes: number of calls of vgpu_pt_ops.write() in this step (VGPU_PT_STEP_WRITES) */
+	/** @writes: number of calls of vgpu_pt_ops.write() since the last vgpu_pt_ops.room() */
 	unsigned int writes;
 	/** @most_writes: largest @writes since the last pt_do_write() or pt_do_clear() began */
 	unsigned int most_writes;
@@ -393,8 +394,8 @@ static void pt_whole(struct kunit *test)
 }
 
 /*
- * Remap a leaf, except its first and last page, to other memory. Catches: a step makes more than
- * VGPU_PT_STEP_WRITES writes; a fragment is misaligned.
+ * Map 512 pages by one 2 MiB leaf. Then map all of them, except the first and last page, to other
+ * memory. Catches: a step makes more than VGPU_PT_STEP_WRITES writes; a fragment is misaligned.
  */
 static void pt_misaligned(struct kunit *test)
 {
@@ -407,8 +408,9 @@ static void pt_misaligned(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), 0);
 	for (shift = 0; shift <= VGPU_PT_SHIFT; shift++) {
 		/*
-		 * Virtual and memory address differ by 2048 + 2^shift pages. So only fragments of
-		 * at most 2^shift pages are aligned at both addresses.
+		 * The second write maps page 1 at @memory. So virtual and memory address differ by
+		 * 2048 + 2^shift pages (SZ_8M is 2048 pages), and only fragments of at most 2^shift
+		 * pages are aligned at both addresses.
 		 */
 		u64 memory = SZ_8M + ((1 + BIT_ULL(shift)) << VGPU_PAGE_SHIFT);
 
@@ -416,8 +418,8 @@ static void pt_misaligned(struct kunit *test)
 		pt_do_write(test, m, 1, n, memory, RW, VGPU_PT_SHIFT);
 		pt_check(test, m, all);
 		/*
-		 * The second write covers pages 1 to 510, which contain no aligned block of 256
-		 * pages. So the fragment of page 256 has at most 128 pages.
+		 * The second write ends at page 510. A fragment of 256 pages at page 256 would
+		 * include page 511, so the fragment there has at most 128 pages.
 		 */
 		KUNIT_EXPECT_EQ(test, all[VGPU_PT_ENTRIES / 2].frag,
 				min(shift, VGPU_PT_SHIFT - 2));

@@ -40,8 +40,8 @@ struct cut_watch {
 	/** @writes: number of calls of vgpu_pt_ops.write; if 0, the case has tested nothing */
 	unsigned int writes;
 	/**
-	 * @late: number of writes that come after @first or @last has become free (cut_is_free()).
-	 * Such a write is a bug: a fault may already have created an SVM range there
+	 * @late: number of writes when cut_is_free() was true for @first or @last. Such a write is
+	 * a bug: it may overwrite the entries of an SVM range that a fault has created
 	 */
 	unsigned int late;
 };

@@ -18,8 +18,8 @@ static u32 vm_place(struct vm_mock *m)
 }
 
 /*
- * Catches: a cut removes wrong pages, or leaves a wrong offset; entries point to a moved BO's old
- * memory; a fragment covers cleared pages.
+ * Catches: vm_mock_clear() removes wrong pages, or leaves mappings with a wrong vgpu_vm_bo.offset;
+ * entries point to a moved BO's old memory; a fragment covers cleared pages.
  */
 static void vm_random(struct kunit *test, bool sdma)
 {
@@ -81,8 +81,8 @@ static void vm_random_sdma(struct kunit *test)
 }
 
 /*
- * Catches: after a cut, the second remaining mapping is not found by address; after a move of the
- * BO, the first remaining mapping keeps old entries.
+ * A cut leaves one mapping below the removed pages, and one above. Catches: the upper mapping is
+ * not found by address; the lower mapping keeps old entries after a move of the BO.
  */
 static void vm_cut_middle(struct kunit *test)
 {
@@ -193,8 +193,8 @@ static void vm_spans_sdma(struct kunit *test)
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
 	/*
-	 * Physical address of the first page: one page above the virtual address, modulo 2 MiB. So
-	 * no span can become a leaf.
+	 * Physical addresses start here, GPU addresses at vm_mock_va(0). Modulo 2 MiB, the two
+	 * addresses of a page differ by one page, so no 2 MiB leaf can map a span.
 	 */
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;
@@ -328,8 +328,9 @@ static void vm_prt_entries(struct kunit *test)
 }
 
 /*
- * Catches: an update writes entries of a BO reserved by another task, or of a BO in system memory;
- * a later update omits these entries.
+ * During the first update, BO 0 is reserved as by another task, and BO 1 is in system memory.
+ * Catches: the first update writes entries of these BOs; the second update, which can map both BOs,
+ * does not write their entries.
  */
 static void vm_moved_stays(struct kunit *test)
 {

@@ -279,8 +279,8 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Read the counters until all rows agree, at most for AT_REST_MS: the driver may still clear and
- * unmap freed memory in the background.
+ * Read the counters until the device and the driver agree in each row of agreements[], at most for
+ * AT_REST_MS. Rows may differ while the driver clears and unmaps freed memory in the background.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,

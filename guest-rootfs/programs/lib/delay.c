@@ -42,10 +42,14 @@ static __thread struct {
 	 * process of a case.
 	 */
 	uint64_t path;
-	/* @root: frame of the function that called the case's or the thread's function */
 	/*
-	 * @base: frame of the function that called fork() in a process that the case forked, else
-	 * equal to @root. find_path() ends at @base or @root.
+	 * @root: frame address of the function that called tap_case.fn (delay_begin()). In a
+	 * thread: frame address of the function that called run_thread().
+	 *
+	 * @base: frame address at which find_path() ends. In the main thread of a forked child,
+	 * @base is the frame address of the function that called fork(). After this function has
+	 * returned in the child, the frame no longer exists, and find_path() ends at @root. In all
+	 * other threads, @base equals @root.
 	 */
 	void **root, **base;
 } me;

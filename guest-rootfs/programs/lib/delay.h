@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Delays at calls that synchronise, to reveal wrong assumptions about order. A delay point, or
- * point, is a wrapped call (delay_wrap.c) with one path of return addresses.
+ * point, is identified by a wrapped call (delay_wrap.c) and the chain of callers.
  */
 #ifndef DELAY_H
 #define DELAY_H
@@ -49,13 +49,16 @@ const char *delay_seed(void);
 const char *delay_point_mode(void);
 
 /*
- * Before a case is forked: clear the table of points, and select a point by @id or @number
- * (delay_get()). At least one is 0; 0 selects none.
+ * Clear the table of points, and select the point to delay. Called before a case is forked.
+ *
+ *   @id != 0, @number == 0  select the point with the ID @id
+ *   @id == 0, @number != 0  select the point that delay_get(@number) will return
+ *   both 0                  select no point
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
  * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function: delay_point.pc ends there.
+ * calls the case's function: delay_point.pc omits outer frames.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

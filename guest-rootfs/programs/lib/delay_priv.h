@@ -17,7 +17,7 @@ enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
  * the last two kinds are delay points (delay.h).
  */
 enum delay_kind {
-	DELAY_UNCOUNTED,	/* any other call, which is not a delay point */
+	DELAY_UNCOUNTED,	/* call of neither kind below */
 	DELAY_DEVICE,		/* ioctl of KFD or DRM */
 	DELAY_PEER,		/* call that synchronises with a process, thread or timer */
 };
@@ -49,8 +49,9 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Called before and after a wrapped call; may sleep, and preserve errno. @frame is the wrapper's
- * frame address. @what names the call, or is "child" after fork().
+ * Delay a wrapped call: the wrapper calls delay_before() before the call and delay_after() after
+ * the call. Both functions may sleep, and both preserve errno. @frame is the wrapper's frame
+ * address. @what is the call's name, "child", "thread" or "thread's end".
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
@@ -63,8 +64,8 @@ enum delay_kind delay_kind_of_file(int fd);
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
- * Set the state of a new process or thread (me in delay.c). @o comes from delay_fork_origin(). If
- * @root is NULL, me.root keeps the creator's value.
+ * Set the variable `me` of delay.c in a new process or thread. @o comes from delay_fork_origin().
+ * @base becomes me.base; @root, unless NULL, becomes me.root.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

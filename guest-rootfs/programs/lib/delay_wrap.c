@@ -185,8 +185,9 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 }
 
 /*
- * With VGPU_TEST_DELAY_POINT, do not delay the exit of the case's first process: only its parent
- * (tap.c), which is no part of the case, waits for this exit.
+ * The exit of the case's first process is no delay point: only tap.c's process waits for this exit,
+ * and that process is no part of the case. (With random delays, delay_is_root() is false, so each
+ * exit may be delayed.)
  */
 void __wrap__exit(int status)
 {

@@ -138,7 +138,7 @@ int vg_queue_destroy(struct vg_queue *q)
 
 void vg_queue_submit(struct vg_queue *q)
 {
-	/* Order the stores: packets, then wptr, then the doorbell, which is mapped uncached. */
+	/* Order the stores: packets, then wptr, then the doorbell. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*ptr_slot(q, VG_QUEUE_WPTR) = q->wptr;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -149,8 +149,8 @@ void vg_queue_submit(struct vg_queue *q)
 static bool poll_pause(unsigned int *round, uint64_t deadline)
 {
 	/*
-	 * First yield: a short job ends sooner than a sleep. Later sleep: a spinning vCPU takes
-	 * host CPU time from the engine's thread.
+	 * In the first rounds, only yield, because a short job ends sooner than a sleep. In later
+	 * rounds, sleep, because a spinning vCPU takes host CPU time from the engine's thread.
 	 */
 	if (++*round < 64)
 		sched_yield();

@@ -56,8 +56,8 @@ int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
- * Map the doorbell at @offset, from CREATE_QUEUE for any type of queue. *@page receives the start
- * of the mapping. Return the doorbell's address or NULL.
+ * Map the doorbell of a queue of any type. @offset is the doorbell_offset that CREATE_QUEUE
+ * returned. *@page receives the start of the mapping. Return the doorbell's address or NULL.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 /* For a queue of any type: destroy queue @id and, unless @page is NULL, unmap @page. */

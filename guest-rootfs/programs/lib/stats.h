@@ -57,13 +57,9 @@ int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
- * After a ring overflow or a GART recovery, the counter cam_acks can exceed faults_retry: the
- * driver acknowledges faults that faults_retry does not count.
- */
-
-/*
- * Store the number of unacknowledged retry faults (faults_retry - cam_acks) in *@open. Return 0 or
- * -errno (-ENOENT: no such counters).
+ * Store the number of unacknowledged retry faults (faults_retry - cam_acks) in *@open. After a ring
+ * overflow or a GART recovery, the number can be negative: the driver then acknowledges faults that
+ * faults_retry does not count. Return 0 or -errno (-ENOENT if there are no such counters).
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
@@ -81,8 +77,8 @@ int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /*
- * Read a devcoredump into @text and remove the dump; @text is empty if none appears within
- * @timeout_ms. Return 0 or -ETIMEDOUT (dump not removed).
+ * Read a devcoredump into @text and remove the dump. If no dump appears within @timeout_ms, @text
+ * becomes empty. Return -ETIMEDOUT if the kernel does not remove the dump in time, otherwise 0.
  */
 int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
 

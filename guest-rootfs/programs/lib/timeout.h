@@ -24,8 +24,9 @@ int vg_timeout_ms(void);
 /* Return the time in ns at which a wait that begins now must end: vg_now() plus VG_TIMEOUT_MS. */
 uint64_t vg_deadline(void);
 /*
- * If VGPU_TEST_SCALE is set, measure the machine's slowness again (0.3 s), and raise
- * VGPU_TEST_SCALE to a higher result. Return true if the limits have grown.
+ * If VGPU_TEST_SCALE is set, measure the machine's slowness again, which takes 0.3 s or more. If
+ * the result is above VGPU_TEST_SCALE, set VGPU_TEST_SCALE to the result, but to 4 at most. Return
+ * true if VG_TIMEOUT_MS has grown.
  */
 bool vg_scale_again(void);
 

@@ -23,8 +23,8 @@ void race_salt(uint64_t salt);
 uint64_t race_below(uint64_t n);
 
 /*
- * On the CPU of the first call, the thread of the second call preempts the first call, with
- * CONFIG_PREEMPT even in kernel code.
+ * Each race() makes two calls, the second one in a real-time thread. If both calls run on CPU 0,
+ * this thread preempts the first call. With CONFIG_PREEMPT, this happens even in kernel code.
  */
 
 /* race_begin() starts the thread for the second call of each race; race_end() ends the thread. */
@@ -91,8 +91,8 @@ struct race_calls {
 };
 
 /*
- * Repeat @rounds times: a child unbinds the GPU during one of its random calls; the parent binds
- * the GPU. A failed unbind ends the case.
+ * Repeat @rounds times: a child makes random calls, and unbinds the GPU during one of these calls.
+ * Then the parent binds the GPU. A failed unbind ends the case.
  */
 void race_unbind(const struct race_calls *calls, int rounds);
 

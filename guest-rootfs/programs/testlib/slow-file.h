@@ -10,7 +10,7 @@
 #include "tap.h"
 
 /**
- * struct slow_file - the file, and the state of its FUSE server
+ * struct slow_file - a file on a FUSE file system, and the state of the FUSE server
  */
 struct slow_file {
 	/** @dev: open file of /dev/fuse */

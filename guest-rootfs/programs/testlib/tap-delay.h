@@ -17,14 +17,13 @@
 bool tap_delay_each(void);
 /* Print the TAP version and, unless VGPU_TEST_DELAY_POINT is "each", the plan of @planned cases. */
 void tap_delay_start(int planned);
-/*
- * If tap_delay_each(), tap_delay_run() runs a passed case with peers (delay_has_peers()) again for
- * each of its delay points, with one result for each.
- */
 
 /*
  * Run the case @c by @run(@c), and print the result. @run returns 0 (passed), 1 (failed) or
  * EXIT_SKIP.
+ *
+ * If tap_delay_each() is true and the first run passes, run the case again for each delay point,
+ * and print a result for each. A case for which delay_has_peers() is false runs only once.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));

@@ -92,8 +92,8 @@ bool tap_short(void)
 }
 
 /*
- * Return @rounds, or fewer in the short form: at least two rounds of several, so that a loop still
- * repeats.
+ * Return @rounds, or fewer in the short form. If @rounds is 2 or more, the result is, too, so that
+ * a loop still repeats.
  */
 static int shorter(int rounds)
 {
@@ -203,9 +203,9 @@ static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 			return -1;
 		if (vg_now() > deadline && !measured) {
 			/*
-			 * Compute the deadline again, because a larger scale makes it later. Do not
-			 * kill @pid yet: it may have ended during vg_scale_again(), which takes
-			 * time.
+			 * vg_scale_again() may raise the limit, so compute the deadline again. Do
+			 * not kill @pid before the next waitpid(): @pid may have ended during
+			 * vg_scale_again(), which takes 0.3 s.
 			 */
 			measured = !vg_scale_again();
 			deadline = start + limit_ms() * 1000000ull;

@@ -26,11 +26,11 @@ struct tap_case {
 };
 
 /*
- * Return the running case as a pointer into @cases of tap_main(). A function of several cases can
- * choose parameters by the index of the case.
+ * Return the running case as a pointer into @cases of tap_main(). If several cases have the same
+ * @fn, @fn can choose parameters by the index of the case.
  */
 const struct tap_case *tap_this(void);
-/* VGPU_TEST_LEAVE_OUT lists cases to leave out, one full name a line. */
+/* The environment variable VGPU_TEST_LEAVE_OUT lists cases not to run, one full name a line. */
 
 /*
  * Run the cases that argv[1] selects (tap_chosen()). Return:
@@ -135,8 +135,8 @@ pid_t tap_in_child(void (*fn)(void *), void *arg);
  */
 void tap_read(const char *path, char *text, size_t size);
 /*
- * Return the number after the first occurrence of @name in a file ("": at the start). The case
- * fails if @name does not occur.
+ * Return the number that follows the first occurrence of @name in a file. If @name is "", return
+ * the number at the start of the file. The case fails if @name does not occur.
  */
 uint64_t tap_read_number(const char *path, const char *name);
 /*

@@ -67,8 +67,8 @@ static int make_bos(void)
 }
 
 /*
- * Return the number of intact BOs. An intact BO has the right bytes itself and in its copy by
- * copy_all() in "stage".
+ * Return the number of intact BOs. A BO is intact if the BO has the right bytes, and the copy that
+ * copy_all() made in "stage" also has the right bytes.
  */
 static int count_intact(void)
 {
@@ -225,8 +225,8 @@ static bool is_bus_error(const volatile char *p)
 }
 
 /*
- * Runs in a child: reset the device, which loses VRAM. Return the number of correct BOs, or a
- * negative number on an error.
+ * Runs in a child: reset the device, which loses VRAM. Return the number of BOs with the expected
+ * state (lost or intact), or a negative number on an error.
  */
 static int lose_vram(int to, int from)
 {
@@ -265,8 +265,8 @@ static int lose_vram(int to, int from)
 		bool right = !vg_pattern_check(b[i].cpu, bo_bytes(i), SEED, i);
 
 		/*
-		 * A correct BO in VRAM is lost and reported as lost; a correct BO in GTT is
-		 * neither.
+		 * BOs in VRAM (odd @i) must be lost, and reported as lost. BOs in GTT must be
+		 * intact, and not reported.
 		 */
 		n += said_lost(&b[i]) == i % 2 && right == !(i % 2);
 	}
@@ -285,7 +285,6 @@ static int lose_vram(int to, int from)
 	return n;
 }
 
-/* Write one page of a pattern at the start of each MiB of the BO. */
 static void mark_bo(const struct vg_bo *b, int seed)
 {
 	uint64_t at;
@@ -409,8 +408,8 @@ static int child_end(struct child *c)
 }
 
 /*
- * Command "lost" (see lose_vram()). The host sends "lost" and "moves" last: lost VRAM stops the
- * queue that other commands need.
+ * Command "lost" (see lose_vram()). The host sends "lost" and "moves" last, because both lose VRAM.
+ * The loss stops the parent's queue, which other commands need.
  */
 static void do_lost(void)
 {
@@ -496,8 +495,8 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 }
 
 /*
- * In a child: let a queue read poison, and check the driver's reports. Return the us until the last
- * report, or a negative number.
+ * In a child: let a queue read poison, and check the driver's reports. Return the time in us from
+ * the call of read_poison() to the last report, or a negative number after an error.
  */
 static int poisoned(bool cp)
 {
@@ -576,8 +575,8 @@ static void do_moves(void)
 }
 
 /*
- * Runs in a child: its second queue hangs the engine that the parent's queue uses. Return BOS, or a
- * negative number on an error.
+ * Runs in a child: the child's second queue hangs the engine that the parent's queue uses. @to and
+ * @from are pipes to and from the parent. Return BOS on success, or a negative number on an error.
  */
 static int guilty(int to, int from)
 {
@@ -602,7 +601,7 @@ static int guilty(int to, int from)
 	 */
 	if (vg_wait(&mine[1], seq, 100) != -ETIMEDOUT)
 		return vg_fail(-EIO, "a queue that hung went on");
-	/* On success, do_hang() expects BOS. */
+	/* do_hang() takes any value but BOS as an error. */
 	return vg_queue_finish(&mine[0], VG_TIMEOUT_MS) ? -1 : BOS;
 }
 

@@ -50,8 +50,8 @@ static int open_all(struct loop *l)
 	l->src = vg_map_anon(SIZE);
 	l->dst = vg_map_anon(SIZE);
 	/*
-	 * exchange() swaps the addresses of the first two pages. Meanwhile, one of these pages is
-	 * at the third address.
+	 * exchange() swaps the addresses of the first two pages. During the swap, the third address
+	 * is the temporary place of one page.
 	 */
 	l->page = vg_map_anon(3 * VG_PAGE);
 	l->fd = memfd_create("vgpu-svm-loop", 0);
@@ -89,8 +89,9 @@ static int copy_by_all(struct loop *l, const void *dst, const void *src,
 }
 
 /*
- * Copy a pattern to pages that were freed, and compare the copy with the pattern. Most pieces of
- * PIECE bytes do not end at a page boundary.
+ * Copy a pattern to pages that were freed, and compare the copy with the pattern. copy_by_all()
+ * gives pieces of PIECE bytes, less than a page, to the queues in turn. So both queues access each
+ * page.
  */
 static int copy(void *arg, uint64_t round)
 {
@@ -144,7 +145,8 @@ static int cut_file(void *arg, uint64_t round)
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
 	/*
 	 * After a truncation, only the first unrepairable fault leaves the queues running
-	 * (docs/faults.md). So first wait for the faults of copy_by_all().
+	 * (docs/faults.md). The injected fault must be this first one, so no fault of the copy may
+	 * be left.
 	 */
 	if (!ret)
 		ret = await_acks(l);
@@ -218,8 +220,8 @@ int main(int argc, char **argv)
 	ret = open_all(&l);
 	if (ret >= 0) {
 		/*
-		 * Tell the host in which memory it can inject faults. (With the argument
-		 * "exchange", the GPU does not access this memory.)
+		 * Tell the host an address range for the faults that the host injects.
+		 * (exchange() does not use this range.)
 		 */
 		printf("memory at %p, 0x%lx bytes\n",
 		       turns[i].fn == cut_file ? l.file : l.dst, SIZE);

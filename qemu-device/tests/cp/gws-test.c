@@ -133,7 +133,10 @@ static void test_grant(void)
     qvgpu_stop(f.v);
 }
 
-/* @type: QUEUE_TYPE of the queue of process @i: 0, or 2 for a static queue. */
+/*
+ * Run a list of only process @i and its queue. @type (QUEUE_TYPE): 0 is a
+ * normal queue, 2 a static queue.
+ */
 static void run_alone(Fixture *f, unsigned i, unsigned type)
 {
     qvgpu_list_begin(&f->h);
@@ -143,8 +146,8 @@ static void run_alone(Fixture *f, unsigned i, unsigned type)
 }
 
 /*
- * Catches: a changed request for GWS is ignored if the process keeps its VMID
- * because of a static queue.
+ * Catches: a process keeps its old GWS after it requests another number. (The
+ * process also keeps its VMID, because its static queue stays mapped.)
  */
 static void test_change(void)
 {
@@ -280,9 +283,11 @@ static void test_together(void)
 }
 
 /*
- * Catches: a run list stops the HIQ because a process requests more GWS than
- * the scheduler can grant; the list does not continue when SET_RESOURCES has
- * added enough GWS.
+ * Process 1 requests more GWS than the scheduler can grant. The run list must
+ * wait, but the HIQ must not.
+ *
+ * Catches: the HIQ stops too.
+ * Catches: the run list still waits after SET_RESOURCES has added enough GWS.
  */
 static void test_starved(void)
 {

@@ -209,7 +209,10 @@ static void test_come_and_go(void)
     QVGPU_PM4(&busy, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);
     qvgpu_compute_kick(&busy);
     QVGPU_PM4(&c, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);
-    /* These packets must never run, because the buffer chains to itself. */
+    /*
+     * A correct device never reaches the packets below: the indirect buffer
+     * above chains to itself, so it never ends.
+     */
     for (i = 0; i < 100; i++) {
         qvgpu_pm4_write(&c, qvgpu_mc(v, page), 1);
     }
@@ -227,9 +230,8 @@ static void test_come_and_go(void)
 }
 
 /*
- * The device treats a QUEUE_SIZE above 26 as 26. Catches: with a QUEUE_SIZE
- * above 26, CP_HQD_PQ_RPTR of an active queue is not taken modulo the ring
- * size.
+ * Catches: with a QUEUE_SIZE above 26, CP_HQD_PQ_RPTR of an active queue is not
+ * reduced modulo 2^27. (Such a QUEUE_SIZE means 26: 2^27 dwords.)
  */
 static void test_ring_size(void)
 {

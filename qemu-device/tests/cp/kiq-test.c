@@ -363,8 +363,8 @@ static void test_reg_wait(void)
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
 
     /*
-     * Hold the bottom half that writes WRITTEN for c[0] in event vgpu_inv_req.
-     * The register already has the new value at this event.
+     * The bottom half that writes register WRITTEN for c[0] logs vgpu_inv_req.
+     * Hold the bottom half there, when the register already has the new value.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
@@ -376,14 +376,15 @@ static void test_reg_wait(void)
     /* Let the KIQ unmap c[0], and map c[1] in the same HQD. */
     qvgpu_gate_open(&gate[0]);
     /*
-     * c[1] sets SECOND_WAITS, and then requests that the bottom half write
-     * register WAITED_FOR.
+     * Wait until c[1] runs. Its next packet, perhaps not yet executed, requests
+     * that the bottom half write register WAITED_FOR.
      */
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
     qvgpu_gate_open(&gate[1]);
     /*
-     * c[1] makes its request in the time slice that set SECOND_WAITS. The KIQ,
-     * in the same thread, sets KIQ_PASSED only after that time slice.
+     * c[1] sets SECOND_WAITS and requests the write in one time slice. After
+     * this slice, the CP's thread runs the KIQ, which sets KIQ_PASSED. So
+     * KIQ_PASSED proves that c[1] has requested the write.
      */
     qvgpu_wait_until(qatomic_read(&words[KIQ_PASSED]));
     g_assert_false(qvgpu_hold_logged(&h));
@@ -396,8 +397,9 @@ static void test_reg_wait(void)
 }
 
 /*
- * Catches: an SDMA queue is unmapped during an SRBM_WRITE, so that the queue's
- * next packets run before the register write ends. Correct: the unmap waits.
+ * Catches: an SDMA queue is unmapped during an SRBM_WRITE. Mapped again, the
+ * queue runs its next packets before the register write ends. (The unmap must
+ * wait.)
  */
 static void test_srbm_unmapped(void)
 {
@@ -433,8 +435,8 @@ static void test_srbm_unmapped(void)
     invalidations = qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS);
 
     /*
-     * A bottom half does the register write of SRBM_WRITE. Hold this bottom
-     * half when it logs vgpu_inv_req. The register then already has the value.
+     * For SRBM_WRITE, a bottom half writes VMID_9 to register WRITTEN, and then
+     * logs vgpu_inv_req. Hold the bottom half while it logs this event.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
@@ -444,11 +446,12 @@ static void test_srbm_unmapped(void)
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate) == VMID_9);
     qvgpu_gate_open(&gate);
-    /* The next packet of the KIQ unmaps the SDMA queue. */
+    /* The KIQ writes KIQ_THERE directly before it unmaps the SDMA queue. */
     qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
     /*
-     * Let the KIQ try the unmap: the worker serves the KIQ between two time
-     * slices of @other, and so before @other sets PONG.
+     * After gate @ping, @other executes NOPs for more than one time slice, and
+     * then sets PONG. The CP's thread runs the KIQ between the slices of
+     * @other. So PONG proves that the KIQ has tried the unmap.
      */
     qvgpu_gate_open(&ping);
     qvgpu_wait_until(qatomic_read(&words[PONG]));
@@ -516,8 +519,8 @@ static void test_reg_frozen(void)
     qvgpu_compute_kick(&c[2]);
 
     /*
-     * Bottom half B writes registers for compute queues. Hold B when the write
-     * for c[0] logs vgpu_inv_req.
+     * A bottom half writes registers for all compute queues. Hold this bottom
+     * half when its write for c[0] logs vgpu_inv_req.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
@@ -529,14 +532,16 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));
     /*
-     * c[1] requests the register write that freezes the SDMA engine. Bottom
-     * half B does this write only after qvgpu_hold_release().
+     * c[1] requests the register write that freezes the SDMA engine. The held
+     * bottom half does this write only after qvgpu_hold_release().
      */
     qvgpu_gate_open(&gate[FREEZE]);
     qvgpu_wait_until(qatomic_read(&words[FREEZES]));
     /*
-     * Wait until c[1] has requested the freeze: c[1] runs, in the same thread,
-     * between two time slices of c[2], before c[2] sets LOOKED.
+     * After gate LOOK, c[2] executes NOPs for more than one time slice, and
+     * then sets LOOKED. Between the slices of c[2], the CP's thread runs c[1],
+     * which requests the freeze. So LOOKED proves that c[1] has requested the
+     * freeze.
      */
     qvgpu_gate_open(&gate[LOOK]);
     qvgpu_wait_until(qatomic_read(&words[LOOKED]));
@@ -544,14 +549,16 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[GO]);
     qvgpu_wait_until(qatomic_read(&words[GOES]));
     /*
-     * u[0] makes its request in the time slice that set GOES. u[1], in the same
-     * thread, sets GONE only after that time slice.
+     * u[0] sets GOES and then requests the write, in one time slice. The same
+     * thread runs u[1], which sets GONE. So GONE proves that u[0] has requested
+     * the write.
      */
     qvgpu_gate_open(&gate[GO_TOO]);
     qvgpu_wait_until(qatomic_read(&words[GONE]));
     /*
-     * Release bottom half B, which freezes the engine. The SDMA queues' bottom
-     * half must not write WAITED_FOR for u[0] afterwards.
+     * Release the CP's bottom half, which then freezes the SDMA engine. After
+     * the freeze, the SDMA engine's bottom half must not write WAITED_FOR for
+     * u[0].
      */
     qvgpu_wait_until(qvgpu_hold_release(&h));
     qvgpu_main_loop_pass(f.v);

@@ -162,7 +162,10 @@ static void test_wait(void)
     qvgpu_hqd_wr(&f.c, CP_HQD_ACTIVE, 1);
     qvgpu_wait_until(at(&f, 4) == 1);
 
-    /* Test each compare function with values for which it is true. */
+    /*
+     * Test the other compare functions with true conditions. (Function 3,
+     * equal, was tested above.)
+     */
     wait_mem(&f.c, 0, f.va, 9, UINT32_MAX);
     wait_mem(&f.c, 1, f.va, 0x5b, UINT32_MAX);
     wait_mem(&f.c, 2, f.va, 0x5a, UINT32_MAX);
@@ -228,8 +231,8 @@ static void indirect(Fixture *f, uint64_t va, uint32_t dwords, uint32_t bits)
 }
 
 /*
- * Catches: packets after a chain packet run; a dequeue loses the position in an
- * indirect buffer.
+ * Catches: the queue executes the packets behind a chain packet; a dequeue
+ * loses the position in an indirect buffer.
  */
 static void test_indirect(void)
 {

@@ -19,8 +19,8 @@
 #define KIQ_ME      2
 #define KIQ_DWORDS  (32 * KiB)
 /*
- * Number of times that the KIQ maps and unmaps queue Maps.c before it maps the
- * next queue of Maps.u.
+ * The KIQ maps each SDMA queue of Maps.u. Before each of these queues, the KIQ
+ * maps and unmaps the compute queue (Maps.c) PAIRS times.
  */
 #define PAIRS       100
 /* Copies per queue. emit_copies() makes them so slow that they take minutes. */
@@ -234,8 +234,8 @@ static void test_forgets(void)
     Maps m;
 
     /*
-     * A device with the bug resets engine 0 and then waits for the busy last
-     * engine. Meanwhile, the CP maps queues to engine 0.
+     * The bug: the device resets engine 0, then waits for the busy last engine.
+     * Queues mapped to engine 0 during this wait survive the reset.
      */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
@@ -261,8 +261,8 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * Catches: when UNMAP_QUEUES completes after a reset of the engine, the CP
- * drops the progress of a new queue in the same RLC.
+ * While the CP unmaps a queue, the driver resets the engine and starts a new
+ * queue on the same RLC. Catches: the CP discards the new queue's work.
  */
 static void test_engine(void)
 {
@@ -292,8 +292,9 @@ static void test_engine(void)
                     SDMA_RB_CNTL__RB_ENABLE, !=, 0);
 
     /*
-     * Hold the CP in its write of the MQD, at event vgpu_fault_class. The write
-     * faults because the smaller VRAM aperture excludes the MQD.
+     * Make the VRAM aperture so small that the MQD is outside. The CP's write
+     * of the MQD then faults. Hold the CP when it logs vgpu_fault_class for
+     * this fault.
      */
     qvgpu_gfx_wr(v, MC_VM_FB_LOCATION_TOP,
                  qvgpu_gfx_rd(v, MC_VM_FB_LOCATION_BASE));

@@ -49,7 +49,6 @@ static void setup(Fixture *f)
     }
 }
 
-/* Let each queue j of process @i write @val + j. */
 static void work(Fixture *f, unsigned i, uint32_t val)
 {
     unsigned j;

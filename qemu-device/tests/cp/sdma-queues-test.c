@@ -344,8 +344,8 @@ static void test_overlong(void)
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
     qvgpu_hws_sync(&h);
     /*
-     * The engine must not resume the unfinished WRITE packet in the MQD (array
-     * @work). The engine must execute the packets in the ring.
+     * The test has put an unfinished WRITE packet (array @work) into the MQD.
+     * The engine must not resume this packet, but must execute the ring.
      */
     qvgpu_user_sdma_finish(&u);
     g_assert_cmpuint(qtest_readq(v->qts, sums), ==, 1);

@@ -26,7 +26,10 @@ typedef struct Fixture {
     QVGPUHws h;
     unsigned processes, queues;         /* queues is a multiple of processes */
     uint64_t shared;
-    /* For each process, CPU address of its page at OWN */
+    /*
+     * For each process: guest-physical address of the page that is mapped at
+     * GPU address OWN.
+     */
     uint64_t own[MAX_QUEUES];
     QVGPUProcess p[MAX_QUEUES];
     QVGPUUserCompute q[MAX_QUEUES];
@@ -80,8 +83,9 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Pass a token, the value of SHARED, from last queue to first. Queues are
- * mapped in the opposite order, so many time slices pass.
+ * Pass a token, the value of SHARED, from the last queue to the first. The
+ * scheduler maps the queues from first to last. So the token often has to wait
+ * for a later time slice, in which the next queue is mapped.
  */
 static void relay(Fixture *f)
 {
@@ -155,8 +159,9 @@ static void test_processes(void)
 }
 
 /*
- * As test_queues(), with ten HQDs for twelve processes of four queues. So the
- * queues of one process can run in different time slices.
+ * As test_queues(), with ten HQDs for twelve processes of four queues each. In
+ * the first time slice, the third process has HQDs for only two queues. The
+ * other two queues of this process run in a later slice.
  */
 static void test_both(void)
 {
@@ -182,7 +187,7 @@ static void test_whole_list(void)
         qvgpu_user_compute_finish(&f.q[i]);
     }
     for (i = 0; i < f.queues; i++) {
-        /* A save would have written wptr: the queue was never preempted. */
+        /* A preemption would have saved a nonzero wptr to the MQD. */
         g_assert_cmphex(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO), ==, 0);
     }
     relay_finish(&f);
@@ -224,9 +229,8 @@ static void test_stalled(void)
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     /*
-     * Queues 5, 4 and 3 pass the token on. Queue 2 waits for token 3, but is
-     * stalled. Each fault is acknowledged without mapping the page, so queue 2
-     * faults again and again.
+     * Queues 5, 4 and 3 each add 1 to f.shared. Queue 2 would be next, but its
+     * first packet faults until @va is mapped.
      */
     qvgpu_wait_until(({
         faults += take_fault(&f, va);

@@ -228,14 +228,15 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * VRAM begins at byte fb_offset % GiB of the 1-GiB leaf
-         * (make_region()), because the device aligns the leaf's address down.
+         * The 1-GiB leaf (make_region()) has address fb_offset, which the
+         * device aligns down. So VRAM begins at byte fb_offset % GiB of this
+         * leaf.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             /*
-             * Make VRAM begin at byte 0, as packets assume in the leaf's first
-             * 2 * vram_size bytes. Otherwise a queue could access VRAM outside
-             * of its part.
+             * Packets use the leaf's first 2 * vram_size bytes. If VRAM began
+             * within these bytes but not at byte 0, a queue could access VRAM
+             * outside its part.
              */
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);
         }

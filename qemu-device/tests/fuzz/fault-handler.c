@@ -77,7 +77,6 @@ static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
     }
 }
 
-/* Freeze an engine in its present state, and let it continue. */
 static void freeze(QVGPU *v, unsigned engine)
 {
     uint32_t reg = SDMA_ENGINE(engine) + SDMA_FREEZE;

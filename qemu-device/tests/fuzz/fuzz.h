@@ -99,19 +99,19 @@ typedef struct FuzzQueue {
     FuzzPlace rptr;             /* where the device may write rptr */
     /* Start of the queue's own 2 MiB of GPU addresses, by VMID. */
     uint64_t base[VGPU_NUM_VMIDS];
-    /* Start of the 512 GiB of GPU addresses that one leaf maps, by VMID. */
+    /* By VMID: start of 512 GiB that one entry of the root table maps. */
     uint64_t huge[VGPU_NUM_VMIDS];
     /*
-     * A generator for only this queue's faults, so that dropped packets of
-     * other queues (c->drop) do not affect these faults.
+     * Random numbers for the test's reactions to this queue's faults. The queue
+     * gets the same numbers if packets of other queues are dropped (c->drop).
      */
     FuzzRng rng;
     unsigned vmid;
     bool priv;
     uint64_t first;             /* start value of rptr and wptr, in bytes */
     /*
-     * Number of pages, from page FUZZ_SPECIAL of the queue's part, that are
-     * allocated for rings and buffers; by QVGPUKind
+     * Number of pages allocated for rings and buffers, by QVGPUKind. In the
+     * queue's part of the memory, these pages begin at page FUZZ_SPECIAL.
      */
     unsigned specials[2];
     /* Expected results, except for memory. */
@@ -121,7 +121,7 @@ typedef struct FuzzQueue {
     GArray *seen_traps;
     GArray *seen_stalls;        /* reported retry faults, QVGPUIrq */
     unsigned taken;             /* number of seen_stalls handled so far */
-    /* State of the oracle for this queue, from here to the end. */
+    /* The members below are the state of the oracle for this queue. */
     bool reported;              /* this packet's no-retry fault is recorded */
     /* An undefined value decides if a trap occurs: do not check the traps. */
     bool open_traps;
@@ -295,7 +295,8 @@ typedef enum FuzzHitKind {
 
 typedef struct FuzzHit {
     FuzzHitKind kind;
-    FuzzPlace at;               /* memory at the address, for FUZZ_HIT_MEMORY */
+    /* For FUZZ_HIT_MEMORY: the memory to which fuzz_walk() translates @va. */
+    FuzzPlace at;
     FuzzPlace slot;             /* page-table entry that causes a retry fault */
     unsigned level;             /* level of the entry at slot */
     bool permission;            /* the entry is valid but forbids the access */
@@ -364,7 +365,7 @@ void fuzz_stop(FuzzCase *c);
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take all pending interrupts and record each for its queue. */
 void fuzz_drain_irqs(FuzzCase *c);
-/* Longest wait for a retry fault or for the end of a queue, in microseconds. */
+/* Longest wait for a retry fault, or until a queue is idle, in microseconds. */
 #define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 
 /* Functions of fault-handler.c */
@@ -377,7 +378,8 @@ void fuzz_drain_irqs(FuzzCase *c);
  * @write: true for a write
  * @hit: page-table entry that faults
  *
- * Disturbs the device and repairs the entry, each at random.
+ * May disturb the device. Usually repairs the page-table entry. Both happen at
+ * random.
  *
  * Return: false if the case has failed.
  */

@@ -105,8 +105,8 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 static void run_buffer(Stream *s);
 
 /*
- * Execute a packet. Returns its length in dwords, by which the caller advances
- * s->pos. After a chain packet, the result is enough to reach s->end.
+ * Execute a packet. Returns by how many dwords the caller advances s->pos: the
+ * packet's length or, for a chain packet, enough to end the buffer.
  */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {

@@ -212,8 +212,8 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     /* fuzz_pm4_idle() waits until the device overwrites this value. */
     fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
-     * q->first counts bytes and is a multiple of 4. The packets have less than
-     * 1 MiB, so the write pointer in bytes cannot overflow.
+     * q->first counts bytes. The packets add less than 1 MiB to q->first. So
+     * q->q.wptr stays below 2^62 and does not overflow 64 bits.
      */
     q->first = (fuzz_rnd(r) >> 2) % (UINT64_MAX / 4 - MiB) & ~3ull;
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {

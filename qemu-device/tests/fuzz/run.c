@@ -96,8 +96,8 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * CAM off: a queue repeats an access after some virtual time. CAM on: stop
-     * virtual time, so that no fault is reported again.
+     * CAM off: let virtual time pass, because queues repeat faulting accesses
+     * later. CAM on: stop virtual time, so that no fault is reported again.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);
@@ -248,8 +248,8 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop)
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {
         /*
-         * Meanwhile, a queue of the device that has a retry fault stalls until
-         * the oracle reaches the same access.
+         * The device's queues run meanwhile. A queue with a retry fault stalls
+         * until the oracle reaches the same access and handles the fault.
          */
         fuzz_sdma_oracle_run(&c->queue[i]);
     }

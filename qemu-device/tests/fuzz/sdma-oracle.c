@@ -221,8 +221,9 @@ static void copy_met(Copy *c)
 }
 
 /*
- * Copy a byte to @dst, which is in destination @i of the copy: 0 or 1
- * (broadcast only). On an overlap, calls copy_met().
+ * Copy one byte from @src to @dst. @i is 1 for the second destination of a
+ * broadcast, otherwise 0. Calls copy_met() if this byte is the first that shows
+ * an overlap between ranges of the whole copy: see Copy.met.
  */
 static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
 {
@@ -273,8 +274,8 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 }
 
 /*
- * Return the address of byte @b in rectangle element (@x, @y, @z), of @size
- * bytes. Five dwords at @dw: the surface and the rectangle's start.
+ * Return the address of byte @b in element (@x, @y, @z) of a rectangle. @size:
+ * bytes per element. @dw: description of the surface and the rectangle's start.
  */
 static uint64_t rect_byte(const uint32_t *dw, unsigned size, uint64_t x,
                           uint64_t y, uint64_t z, unsigned b)

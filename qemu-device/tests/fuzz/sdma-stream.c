@@ -81,8 +81,9 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
                stretch(q, kind, len, beyond(q, kind));
     default:
         /*
-         * The leaf of 512 GiB maps bus addresses: RAM, or VRAM in BAR 0. No
-         * other memory or BAR follows within MAX_LEN bytes.
+         * The leaf of 512 GiB maps bus addresses: RAM, or VRAM in BAR 0.
+         * Accesses may end beyond either, as nothing follows within MAX_LEN
+         * bytes.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
@@ -299,8 +300,8 @@ static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
     make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_SRC_DW]);
     make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_DST_DW]);
     /*
-     * At most, the rectangle ends after 3 slices of 4096 bytes, 9 rows of 640
-     * bytes and 39 elements of 16 bytes: 18672 bytes.
+     * Offset (make_surface()) plus size is at most 3 slices of 4096 bytes, 9
+     * rows of 640 and 39 elements of 16: 18672 bytes, below MAX_LEN.
      */
     dw[11] = VGPU_PREP(SDMA_COPY_RECT_XY__X, (uint32_t)fuzz_below(r, 32)) |
              VGPU_PREP(SDMA_COPY_RECT_XY__Y, (uint32_t)fuzz_below(r, 8));
@@ -382,8 +383,10 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
     case 85 ... 87:
         a = fuzz_pick_va(q, vmid, 4);
         /*
-         * With interval 0, the first POLL_EAGER polls (sdma/packet-sync.c) do
-         * not wait for virtual time, which run.c may have stopped.
+         * The polls must not wait for virtual time, which run.c may have
+         * stopped. Therefore, the packet's interval between polls is 0. RETRY
+         * is below POLL_EAGER (sdma/packet-sync.c), because each further poll
+         * would wait at least 1 ms.
          */
         EMIT(SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
              VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)(x % 7)), QVGPU_LO(a),

@@ -50,8 +50,8 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 }
 
 /*
- * Return the memory at @addr, computed from page-table entry @entry. @addr is a
- * bus address if @entry has SYSTEM, else a VRAM offset plus FB_OFFSET.
+ * Return the memory at @addr. The caller computed @addr from page-table entry
+ * @entry: a bus address if @entry has SYSTEM, else VRAM offset plus FB_OFFSET.
  */
 static FuzzHit entry_memory(FuzzCase *c, uint64_t entry, uint64_t addr)
 {

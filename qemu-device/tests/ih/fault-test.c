@@ -187,10 +187,7 @@ static void test_resend(void)
     qvgpu_sdma_pass(&kq1);
     g_assert_false(qvgpu_ih_pending(f.v));
     qtest_clock_step(f.v->qts, 1);
-    /*
-     * Catches: a fault is not reported again while another fault is
-     * unacknowledged.
-     */
+    /* The device reports the first fault again after QVGPU_RESEND_NS. */
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA, true, true), ==,
                      slot[0]);
     /* Catches: the fault is reported once for each queue that waits for it. */

@@ -216,7 +216,10 @@ static void test_overflow(void)
              IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
     g_assert_cmphex(qvgpu_rd(t.v, IH_RB_CNTL) &
                     IH_RB_CNTL__WPTR_OVERFLOW_CLEAR, ==, 0);
-    /* Catches: the overflow flag stays set after the clear. */
+    /*
+     * IH_RB_WPTR also contains the overflow flag. Catches: the flag stays set
+     * after the clear.
+     */
     g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR), ==, 4 * IH_ENTRY_BYTES);
     for (i = 5; i < ENTRIES + 4; i++) {
         expect_trap(&t, i);

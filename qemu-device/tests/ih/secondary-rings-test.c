@@ -259,7 +259,10 @@ static void test_ring0_full(void)
         g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
         qvgpu_msi_take(t.v);
         if (n == 2) {
-            /* Catches: a migration loses the pending announcement. */
+            /*
+             * Ring 0 had no space to announce ring n. Catches: a migration
+             * loses this pending announcement.
+             */
             qvgpu_save_restore(t.v, false);
             qvgpu_cont(t.v);
         }
@@ -374,8 +377,8 @@ static void test_storm(void)
     began = qvgpu_clock(t.v);
     qvgpu_sdma_kick(&q[0]);
     /*
-     * Catches: a second queue's fault on the page makes the intervals short
-     * again.
+     * Catches: when a second queue faults on the same page, the intervals
+     * between the page's interrupt entries become short again.
      */
     qvgpu_sdma_kick(&q[1]);
     qvgpu_wait_until(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(1)) >=

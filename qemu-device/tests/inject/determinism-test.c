@@ -29,7 +29,7 @@ typedef struct Case {
     const char *kind;
     const char *members;
     void (*run)(Workload *r);
-    bool seedless;              /* no choice depends on the seed */
+    bool seedless;              /* the injection makes no random choice */
     bool peer;                  /* needs two devices */
 } Case;
 
@@ -166,8 +166,9 @@ static void test_case(const void *opaque)
         g_autofree char *other = record(c, 8, &trace_c);
 
         /*
-         * Catches: another seed does not change the choices. Different traces
-         * are no proof, because a trace contains the random numbers.
+         * Catches: another seed does not change the choices. The logs (@a,
+         * @other) show the choices. The traces contain random numbers, so the
+         * comparison of traces only shows that the seed changes these numbers.
          */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);

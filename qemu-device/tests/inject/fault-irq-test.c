@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests injections into interrupts (fault-*, ih-overflow) and TLB
- * invalidations (inv-*), and an interrupt during a surprise removal.
+ * vgpu-kfd: tests of injected errors in interrupts (fault-*, ih-overflow) and
+ * in TLB invalidations (inv-*). Another test raises an interrupt during a
+ * surprise removal.
  */
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
@@ -17,7 +18,10 @@
 #define VMID    11
 #define VA      UINT64_C(0x600000000000)
 #define DELAY   1000000         /* ns */
-/* Invalidation engine. The arguments of test_no_ack() contain this number. */
+/*
+ * Invalidation engine. If you change this number, also change 17 in the
+ * arguments of test_no_ack().
+ */
 #define INV_ENG 17
 
 typedef struct Irq {
@@ -123,16 +127,14 @@ static void test_spurious_everywhere(void)
     unsigned i;
 
     for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-        /*
-         * The device chooses a page: a random number modulo the number of
-         * pages. All rounds have the same seed, so the same random number.
-         */
+        /* All rounds have the same seed and thus the same random number R. */
         qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
                      "'length': %" PRIu64, VMID, lengths[i]);
         qvgpu_ih_next(v, &irq);
         /*
-         * Each length is a multiple of 2^32 pages. So data[0], bits 31:0 of the
-         * page number, is the same in all rounds.
+         * The chosen page's number is R modulo the number of pages. The number
+         * of pages is a multiple of 2^32. So data[0] (bits 31:0) is the same
+         * in all rounds.
          */
         page = i ? page : irq.data[0];
         g_assert_cmphex(irq.data[0], ==, page);

@@ -36,8 +36,9 @@ static void inject_start_args(Inject *t, const char *args)
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
     /*
-     * Empty the TLB; a NOP (header 0) then brings the queue's own pages back.
-     * Page-table injections act only on pages outside the TLB.
+     * Page-table injections act only on pages that are not in the TLB. So empty
+     * the TLB, which holds page VA. Then execute a NOP (header 0), which loads
+     * the queue's own pages into the TLB: no injection must act on these pages.
      */
     qvgpu_invalidate(t->v, 1u << VMID);
     QVGPU_EMIT(&t->q, 0);
@@ -134,8 +135,8 @@ static void test_command(void)
 }
 
 /*
- * Catches: vgpu-inject accepts a member of another kind, or an address that is
- * impossible or given twice.
+ * Catches: vgpu-inject accepts a member that does not belong to the kind of
+ * injection, or an address that is out of range, incomplete, or given twice.
  */
 static void test_members(void)
 {
@@ -173,7 +174,7 @@ static void test_members(void)
     unsigned i;
 
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
-        /* Catches: the error does not name the wrong member. */
+        /* Catches: the error message fails to name the member that is wrong. */
         qvgpu_expect_refused(v, "vgpu-inject", cases[i].arguments,
                              cases[i].says);
     }
@@ -287,7 +288,8 @@ static char *seeded(unsigned seed, char *pages)
 }
 
 /*
- * Catches: choices depend on more than the seed, or do not depend on the seed.
+ * Catches: two injections with the same seed hit different pages; two
+ * injections with different seeds hit the same pages.
  */
 static void test_seed(void)
 {
@@ -350,9 +352,8 @@ static void test_late(void)
      */
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
     /*
-     * The first walk read 0 and faulted. In the next three walks, the injection
-     * returns 0 again, so these fault, too. The walk after them reads the new
-     * entry.
+     * One fault is pending: a walk read 0 before this mapping. In the next
+     * three walks, pte-late still returns 0, so these fault, too.
      */
     qvgpu_space_map(&t.space, VA, t.mem, QVGPU_PAGE);
     g_assert_cmpuint(run(&t, pages), ==, 1 + 3);
@@ -463,11 +464,15 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * Rounds 2 and 3 must still get the old entry, for the first page.
-         * Round 4 must get the new entry.
+         * Rounds 1 to 3 must write to the first page: after round 1 the GART
+         * entry changes, but the injection delays the change for two walks.
+         * Round 4 must write to the second page.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
-        /* From the end of round 1 on, the GART entry maps the second page. */
+        /*
+         * Let the GART entry map the second page. Only round 1 changes the
+         * entry. Later rounds write the same value again.
+         */
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,
                                                   QVGPU_PTE_RW));
         qvgpu_invalidate(t.v, 1);

@@ -147,11 +147,9 @@ static void test_poison(void)
     qvgpu_wait_until(qvgpu_sdma_exception(&other) == VGPU_SDMA_EXC_POISON);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 2);
 
-    /*
-     * After the injection is removed, the restarted queue completes the copy.
-     */
     qvgpu_inject_remove(t.v, id);
     qvgpu_sdma_disable(&t.q);
+    /* Restore the four bytes that the fence has overwritten. */
     qvgpu_fill(t.v, t.src, 1, 0, LEN);
     qvgpu_sdma_enable(&t.q);
     qvgpu_sdma_finish(&t.q);

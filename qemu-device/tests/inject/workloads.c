@@ -75,8 +75,8 @@ static unsigned ack_all(Workload *r)
 }
 
 /*
- * Copy 8 bytes of each page at @va to @dst, page by page, and log the first and
- * the last of these 8 bytes.
+ * For each of the WORKLOAD_PAGES pages at @va, copy the first 8 bytes to @dst,
+ * and log bytes 0 and 7 of the copy.
  */
 static void look(Workload *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
 {

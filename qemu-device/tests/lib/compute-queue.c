@@ -207,17 +207,17 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
 /* Layout of a gate: offsets from its start, in dwords. */
 enum {
     /*
-     * Packet that copies register @reg of qvgpu_gate_emit() to the dword at
-     * GATE_REG. If @reg is 0, a NOP packet.
+     * Packet that copies a register to the dword at GATE_REG. If parameter @reg
+     * of qvgpu_gate_emit() is 0, this packet is a NOP.
      */
     GATE_COPY = 0,
     /* Packet that jumps to GATE_COPY or, when the gate is open, to GATE_OUT. */
     GATE_CHAIN = 6,
     GATE_LOOP_DWORDS = 10,      /* length of the two packets above */
     /*
-     * NOP packet to which the open gate jumps. The NOP has GATE_LOOP_DWORDS
-     * dwords, because qvgpu_gate_open() does not change the length in the jump
-     * packet.
+     * NOP packet to which the open gate jumps. qvgpu_gate_open() changes only
+     * the address in the jump packet. The length in the jump packet stays
+     * GATE_LOOP_DWORDS, so the NOP must have this length.
      */
     GATE_OUT = 16,
     GATE_REG = 32,              /* dword to which GATE_COPY writes */

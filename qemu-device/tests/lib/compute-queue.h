@@ -30,8 +30,8 @@ typedef struct QVGPUCompute {
 } QVGPUCompute;
 
 /*
- * Copy the MM hub's registers to the GFX hub, set the PASIDs, and enable the
- * pipes' interrupts. Set up all VMIDs, also VMID 0, before.
+ * Call after the test has set up its VMIDs, also VMID 0, in the MM hub. Copies
+ * this set-up to the GFX hub, sets PASIDs, enables pipe interrupts.
  */
 void qvgpu_cp_setup(QVGPU *v);
 /* Read and write registers of the GFX hub. */

@@ -55,8 +55,10 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Return the longest wait for a condition, in microseconds: 30 s times
- * VGPU_TEST_SCALE (docs/testing.md), at most 120 s. If unset or below 1: 60 s.
+ * Return the longest wait, in microseconds. VGPU_TEST_SCALE is the host's
+ * slowdown, a factor of at least 1 (docs/testing.md). The wait is 30 s times
+ * this factor, at most 120 s. If VGPU_TEST_SCALE is unset or below 1 (invalid),
+ * the wait is 60 s.
  */
 int64_t qvgpu_wait_us(void);
 
@@ -65,8 +67,9 @@ int64_t qvgpu_wait_us(void);
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
 /*
- * Step of the virtual clock in qvgpu_waited(), in nanoseconds. The check
- * between two steps takes about as long in real time.
+ * Step of the virtual clock in qvgpu_waited(), in nanoseconds: 0.1 ms. Between
+ * two steps, one check in qvgpu_wait_until() takes about 0.1 ms of real time.
+ * So the virtual clock runs about as fast as real time.
  */
 #define QVGPU_STEP_NS   100000
 
@@ -84,17 +87,19 @@ int64_t qvgpu_wait_us(void);
     } while (0)
 
 /**
- * qvgpu_time_passes: step the clock of @v while tests wait
- * @v: the machine; NULL stops the clocks of all machines
+ * qvgpu_time_passes: select the machine whose clock runs while a test waits
+ * @v: the machine; NULL: no machine
  *
- * Pass NULL before a wait that holds the main loop (lib/hold.h).
+ * From now on, each qvgpu_waited() steps the virtual clock of @v. Pass NULL
+ * before a wait that holds the main loop (lib/hold.h).
  *
- * Return: the previous @v, at first NULL.
+ * Return: the machine that was selected before, or NULL if none was.
  */
 QVGPU *qvgpu_time_passes(QVGPU *v);
 /*
- * Step the clock of qvgpu_time_passes() by QVGPU_STEP_NS, unless it is stopped.
- * Needs QEMU's main loop. Called after each failed check of a condition.
+ * Call after each failed check in a wait. Steps the clock of
+ * qvgpu_time_passes(), if any, by QVGPU_STEP_NS. The step blocks while QEMU's
+ * main loop is held.
  */
 void qvgpu_waited(void);
 

@@ -45,7 +45,8 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @event: pattern of the trace events to enable
  * @second: hold at the second event instead of the first
  *
- * With @second, each log line must have 33 to 64 bytes.
+ * With @second, the pipe keeps 64 bytes free. Each log line must have 33 to 64
+ * bytes, so that one line fits but not two.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*
@@ -64,27 +65,29 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
  */
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
- * Call after the command, to join the thread of qvgpu_hold_release_later().
- * Returns true if the 0.2 s are over: the command has waited, or was slow.
+ * Join the thread of qvgpu_hold_release_later(). Call this after the command
+ * that must wait for the held thread. Returns false if the 0.2 s were not over:
+ * the command has not waited. True is no proof that the command has waited,
+ * because a slow command may take 0.2 s, too.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
- * Kick @q, and hold the engine within one memory access. Precondition: the next
- * packet of @q has a retry fault at each try. This function switches off the
- * interrupts of retry faults. The engine then logs two events in the access:
- * - vgpu_fault_silent: the access has begun; this function waits for the event
- * - vgpu_stall: the log of this event holds the engine
+ * Kick @q, and hold the engine within one memory access. The next packet of @q
+ * must have a retry fault: the engine logs this fault, and the full log pipe
+ * blocks the engine. Disables the interrupts of retry faults.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Fail the test if the command since qvgpu_hold_release_later() has not waited
- * for the engine that qvgpu_hold_access() holds. Disables the trace events.
+ * Call after qvgpu_hold_release_later() and one command. Fails the test unless
+ * the command has waited for the engine held by qvgpu_hold_access(). Disables
+ * the trace events.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*
- * Do a complete surprise removal. Meanwhile, hold the main loop when it removes
- * VRAM from BAR 0, until the CP has raised @interrupts interrupts.
+ * Do a complete surprise removal, but hold the main loop at the point where
+ * VRAM is removed from BAR 0. The main loop continues when the CP has raised
+ * @interrupts interrupts.
  */
 void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts);
 

@@ -230,8 +230,8 @@ void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u)
 }
 
 /*
- * Return DW3 of a RUN_LIST packet, with the list's length in dwords. With
- * @chain, the packet itself still adds 4 dwords to the list.
+ * Return DW3 of a RUN_LIST packet: the list's length in dwords and flags. If
+ * @chain is true, the length includes 4 dwords for a chain packet at the end.
  */
 static uint32_t run_control(QVGPUHws *h, bool chain)
 {

@@ -103,11 +103,11 @@ void qvgpu_user_sdma_finish(QVGPUUserSdma *u);
 void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
 
 /*
- * Start an empty list. Then add processes, each with its queues, and run the
- * list.
+ * Start an empty list. The caller then adds each process with its queues, and
+ * calls qvgpu_list_run().
  */
 void qvgpu_list_begin(QVGPUHws *h);
-/* Append @n dwords to the list. */
+/* Append @n dwords. The list must not exceed QVGPU_HWS_LIST bytes. */
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);
 /* Add a process with a time slice of @ms milliseconds. */
 void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms);

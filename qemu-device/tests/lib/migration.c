@@ -121,8 +121,8 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     bool hurry = true;
 
     /*
-     * Allow 1 ms of downtime: while engines write much memory, the migration
-     * then needs at least PASSES passes, and must send changed memory again.
+     * The downtime limit of 1 ms keeps the migration from ending while engines
+     * write much memory. After PASSES passes, the loop allows 10 s of downtime.
      */
     set_downtime(v->qts, 1);
     if (feed) {

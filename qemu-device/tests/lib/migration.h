@@ -7,7 +7,7 @@
 
 /**
  * qvgpu_save_restore: move the machine to a new QEMU through a file
- * @v: the machine; stopped on return (qvgpu_cont())
+ * @v: the machine, stopped on return: call qvgpu_cont() to let it run
  * @keep: keep the file
  *
  * Return: the kept file's name, or NULL. The caller frees the name and removes
@@ -16,7 +16,7 @@
 char *qvgpu_save_restore(QVGPU *v, bool keep);
 /**
  * qvgpu_migrate_live: migrate the running machine to a new QEMU
- * @v: the machine; stopped on return (qvgpu_cont())
+ * @v: the machine, stopped on return: call qvgpu_cont() to let it run
  * @feed: called until the migration has completed, or NULL
  * @opaque: argument of @feed
  *

@@ -16,7 +16,8 @@ void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
                           const char *says);
 /*
  * Return the mask of nodes to which @node has a link that is up (query-vgpu).
- * The machine's only hive must have @node.
+ * Fails the test if no device is node @node of a hive. Use this only on a
+ * machine with one hive, because nodes of two hives may have the same number.
  */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /*

@@ -83,8 +83,9 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
  */
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
- * Run two packets on @q. Between them, the engine serves each other queue that
- * can run (round-robin). Used before a check that nothing happens.
+ * Run two packets on @q. Between the two packets, the engine serves all other
+ * queues that can run (round-robin). Call this before a check that another
+ * queue of the engine has done nothing.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 

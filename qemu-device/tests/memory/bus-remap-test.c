@@ -293,8 +293,8 @@ static bool looks_again(void)
     g_assert_null(qpci_device_find(v->bus, BEHIND));
     qvgpu_sdma_finish(&q);
     /*
-     * The engine faults, unless it checked before the peer left the bus, as it
-     * may on a slow host.
+     * The engine faults, unless it checked for bus changes before the peer left
+     * the bus. That can happen on a slow host.
      */
     again = qvgpu_ih_pending(v);
     if (again) {

@@ -86,8 +86,8 @@ static bool fault(PageWalk *w, const Case *t)
 }
 
 /*
- * Catches: a fault ignores the interrupt bit of its class. Correct: a class
- * without a bit always raises an interrupt.
+ * Catches: a fault ignores the interrupt bit of its class. (Faults of a class
+ * without such a bit always raise interrupts.)
  */
 static void test_interrupts(void)
 {
@@ -99,8 +99,8 @@ static void test_interrupts(void)
         const Case *t = &cases[i];
 
         /*
-         * Only the class's own interrupt bit is set, if it has one: the fault
-         * must raise an interrupt.
+         * Set only the class's own interrupt bit, if the class has one. With or
+         * without such a bit, the fault must raise an interrupt.
          */
         context(&w, VM_CONTEXT_CNTL__ALL_DEFAULTS | t->interrupt);
         g_assert_true(fault(&w, t));
@@ -185,8 +185,8 @@ static void test_latching(void)
 }
 
 /*
- * Catches: while interrupts of retry faults are disabled, a retry fault raises
- * one, or does not stall the queue.
+ * Catches: while interrupts of retry faults are disabled, a retry fault still
+ * raises an interrupt, or does not stall the queue.
  */
 static void test_retry_interrupt_off(void)
 {

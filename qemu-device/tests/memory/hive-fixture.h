@@ -28,7 +28,7 @@ void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
  * Fail the test unless the registers of @v report hive @id, node @node, last
- * node @last, and links up to exactly the nodes in mask @links.
+ * node @last and mask @links (nodes to which links are up).
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);

@@ -283,8 +283,8 @@ static void test_capacity(void)
         qtest_bufwrite(t.v->qts, at, entries, sizeof(entries));
     }
     /*
-     * Enough other translations take the slots of the old translations in the
-     * TLB.
+     * This copy needs OTHERS new translations, which replace all old
+     * translations in the TLB.
      */
     qvgpu_pkt_copy(&t.q, BIG_VA, BIG_VA, OTHERS * QVGPU_PAGE);
     qvgpu_sdma_finish(&t.q);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). Bus
- * addresses are RAM addresses, except those from IOVA on, where the tests map
- * pages.
+ * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). The
+ * IOMMU maps RAM at bus addresses that are equal to the RAM addresses. The
+ * tests map further pages at bus addresses above RAM (macro IOVA).
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -133,8 +133,8 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table for IOVA_LOST is at IOAPIC, which reads as 0. At HOLE, a read
-     * fails and triggers an amd-iommu bug: a shift by 64.
+     * The table for IOVA_LOST is at IOAPIC, which reads as 0. HOLE cannot be
+     * used here: amd-iommu has a bug (a shift by 64) after a failed read.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -323,8 +323,8 @@ static void test_replay(const void *kind)
     qvgpu_sdma_finish(&q);
     qvgpu_expect(v, c, 2, 0, QVGPU_PAGE);
     /*
-     * Catches: because the replay waits for the IOMMU, the fault is reported
-     * twice, or the replay is not counted.
+     * Catches: a replay that waits for the IOMMU reports the fault again, or is
+     * not counted as a replay.
      */
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_REPLAYS), ==, 1);
@@ -565,8 +565,9 @@ static void test_report(void)
     }
     m.enable(&m, v);
     /*
-     * Let an NMI (vector 2) jump to the reset address f000:fff0, which has HLT.
-     * Then configure the fault event: an MSI with delivery mode NMI (0x400).
+     * The fault event is an NMI (MSI delivery mode 0x400), because the firmware
+     * enables no maskable interrupts. The NMI (vector 2) jumps to the HLT at
+     * f000:fff0.
      */
     qtest_writel(v->qts, 2 * 4, 0xf000fff0);
     qtest_writel(v->qts, VTD_FEDATA, 0x400);

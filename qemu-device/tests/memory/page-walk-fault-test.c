@@ -159,8 +159,8 @@ static void test_self_reference(void)
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     /*
-     * Each entry points to @table, so the walk reads @table as PDB1 (needs
-     * BFS), PDB0 (needs TF to continue) and PTB (ignores BFS and TF).
+     * Each entry points to @table, so @table is PDB1, PDB0 and PTB. BFS is
+     * needed in PDB1, TF in PDB0. The PTB ignores both.
      */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,
@@ -230,8 +230,8 @@ static void test_range(void)
     page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
     /*
-     * The new END, @last, is below the ring, so that reads of the ring also
-     * fault. VMID 0 is not affected.
+     * The new END, @last, is below the queue's ring, so reads of the ring
+     * fault. Queue @kq, in VMID 0, must still run.
      */
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
                   last >> 12);

@@ -243,7 +243,10 @@ static void test_prt(void)
     page_walk_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 10, 0, QVGPU_PAGE);
-    /* The device must not use the address in the entry. */
+    /*
+     * The device must ignore the address in a PRT entry, here the address of
+     * @page.
+     */
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PTB,
                     VGPU_PTE_PRT | (page - w.v->bar[VGPU_BAR_VRAM]));
     qvgpu_space_set(&w.space, VA + 2 * MiB, VGPU_LEVEL_PDB0, VGPU_PTE_PRT);

@@ -52,8 +52,9 @@ static void expect_page(Tlb *t, unsigned seed)
 }
 
 /*
- * Catches: the device has no TLB, so that a missing invalidation in a driver is
- * not noticed; an invalidation does not reach the TLB.
+ * Catches: the device uses a changed page-table entry before an invalidation,
+ * or still uses the old entry after an invalidation. (If the old entry did not
+ * last until the invalidation, a driver that forgets to invalidate would work.)
  */
 static void test_stale_until_invalidated(void)
 {

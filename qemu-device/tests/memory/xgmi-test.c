@@ -220,8 +220,9 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * A read of XGMI_LINKS counts as an access to each peer. An injection for
-     * node 2 leaves the link to node 1 (bit 1) up.
+     * An access takes a link down if the access matches the injection. A read
+     * of XGMI_LINKS counts as an access to each peer, here node 1. The
+     * injection is for node 2, so the link to node 1 (bit 1) stays up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
@@ -253,8 +254,9 @@ static void test_link_down(void)
 }
 
 /*
- * Remove device b or, if @removed is NULL, take its link down. Catches: this
- * completes while an engine of device a accesses b's VRAM.
+ * While an engine of device a accesses b's VRAM, remove device b or, if
+ * @removed is NULL, take the link to device b down. Catches: the removal or the
+ * link-down does not wait until the access ends.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -271,9 +273,9 @@ static void test_peer_gone(const void *removed)
     args = g_strdup_printf("%s " HIVE_OBJECT
                            PAIR(",hive=h0,id=b,memdev=vram"), h.args);
     /*
-     * Leave the BARs of device b unmapped. Otherwise, a change of the memory
-     * map would wait for the engine, even without the wait in
-     * vgpu_xgmi_remove().
+     * Leave the BARs of device b unmapped. With mapped BARs, the removal would
+     * change the memory map, and this change waits for the engine. Then the
+     * test would pass even if vgpu_xgmi_remove() did not wait.
      */
     v = qvgpu_start_sized("64M,hive=h0,id=a", args);
     b = (uint8_t *)h.vram + at;
@@ -290,15 +292,17 @@ static void test_peer_gone(const void *removed)
     if (!removed) {
         /*
          * Only an access to the first byte of node 1's VRAM triggers the
-         * injection: the read of XGMI_LINKS below, but not the copy.
+         * injection. The read of XGMI_LINKS below counts as such an access. The
+         * copy does not trigger the injection, because it reads other bytes.
          */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
     }
 
     /*
-     * In the held access, the engine has a pointer to the source in b's VRAM,
-     * and faults at the destination, which has no page-table entry.
+     * The copy faults at its unmapped destination. Hold the engine in this
+     * fault. The engine has a pointer into b's VRAM, so the removal or
+     * link-down must wait.
      */
     qvgpu_hold_access(&h, &q);
     qvgpu_hold_release_later(&h);
@@ -312,8 +316,8 @@ static void test_peer_gone(const void *removed)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
 
     /*
-     * After the hold, the engine repeats the access. Catches: the repeated
-     * access reaches the peer. Correct: a no-retry fault, and zeros.
+     * After the hold, the engine repeats the copy. Catches: the repeated copy
+     * reads b's VRAM. (The read must cause a no-retry fault and return zeros.)
      */
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, back, QVGPU_PAGE);
@@ -410,7 +414,7 @@ static QPCIDevice *open_root_port(QPCIBus *bus)
     return rp;
 }
 
-/* Start a machine with an empty slot, root port rp0, for plug(). */
+/* Start a machine with an empty root port, rp0. plug() adds a device there. */
 static QVGPU *start_slot(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", HIVE_OBJECT
@@ -553,8 +557,8 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * Catches: an unplug frees an engine's translation client while a queue of
- * another engine still reads an acknowledge register.
+ * Catches: an unplug frees the translation client of one engine while another
+ * engine reads an acknowledge register. (This read uses all clients.)
  */
 static void test_unplug_settling(void)
 {
@@ -578,8 +582,9 @@ static void test_unplug_settling(void)
             }
         }
         /*
-         * A read of the acknowledge register checks the clients of all engines
-         * for accesses that the invalidation waits for.
+         * The last engine reads the register that acknowledges the invalidation
+         * below. Each read looks at the translation clients of the other
+         * engines. Catches: the unplug frees these clients during a read.
          */
         read_ack(&q[last]);
         for (n = 0; n < last; n++) {

@@ -29,7 +29,10 @@ typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    /* CPU address of the page that stalled_finish() maps at DST */
+    /*
+     * Guest-physical address of the page that stalled_finish() maps at GPU
+     * address DST.
+     */
     uint64_t dst;
     unsigned slot;              /* slot in the retry CAM */
 } Stalled;
@@ -68,9 +71,12 @@ static void stalled_finish(Stalled *t)
 static void test_packet(void)
 {
     /*
-     * Byte offsets in the saved state (vmstate_vgpu_exec), from the value AT:
-     * - AT_IB_SIZE: indirect buffer's dwords, low byte
-     * - AT_NDW: packet's dwords, low byte
+     * PAYLOAD: number of data dwords in the packet.
+     *
+     * The other two are byte offsets in the saved vmstate_vgpu_exec. Offset 0
+     * is the first byte of the stall's GPU address, a field with the value AT.
+     * - AT_IB_SIZE: low byte of the indirect buffer's length in dwords
+     * - AT_NDW: low byte of the packet's length in dwords
      */
     enum { PAYLOAD = 12, AT_IB_SIZE = 33, AT_NDW = 123 };
     const unsigned dwords = SDMA_WRITE_LINEAR_DWORDS + PAYLOAD;
@@ -152,8 +158,9 @@ static void test_image(void)
 static void test_vmid_mask(void)
 {
     /*
-     * Offset of the VMID mask's low byte from the 8-byte queue mask in the
-     * saved state. The VMID mask (16 bits, big-endian) comes next.
+     * Offset of the VMID mask's low byte from the start of the queue mask. The
+     * saved state has the queue mask (8 bytes), then the VMID mask's high byte,
+     * then the VMID mask's low byte.
      */
     enum { AT_VMID_MASK = 9 };
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
@@ -234,8 +241,8 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 static void test_loadvm(void)
 {
     /*
-     * Bytes from AT, the GPU address of the stall, to the high byte of
-     * exec.ib_depth (nesting depth of indirect buffers) in the snapshot.
+     * Byte offset of the high byte of exec.ib_depth (nesting depth of indirect
+     * buffers), counted from the saved address of the stall (AT).
      */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;

@@ -26,7 +26,8 @@ typedef struct Stalled {
     QVGPUSpace space;
     QVGPUSdma q;
     QVGPUSdma kq;                       /* kernel queue of the same engine */
-    uint64_t src, dst;                  /* CPU addresses of PAGES pages */
+    /* guest-physical addresses of source and destination, PAGES pages each */
+    uint64_t src, dst;
     unsigned slot;                      /* slot in the retry CAM */
 } Stalled;
 
@@ -154,8 +155,8 @@ static void test_stalled_twice(void)
 }
 
 /*
- * A chain of links, counted from 1. Each link copies one buffer to the other,
- * and then increments the first quadword there.
+ * A link of a Chain is three packets: wait for the gate, copy one buffer to the
+ * other, increment the copy's first quadword. The first link is link 1.
  */
 /* links that chain_feed() keeps in the ring: about 1 s of work */
 #define LINKS       3000
@@ -239,8 +240,8 @@ static void chain_finish(Chain *c)
 }
 
 /*
- * Catches: a link of the chain is done twice or never; VRAM or RAM is not
- * transferred.
+ * Catches: the engine executes a link of the chain (three packets) twice or
+ * never; VRAM or RAM is not transferred.
  */
 static void test_copying_file(void)
 {
@@ -252,8 +253,9 @@ static void test_copying_file(void)
 }
 
 /*
- * Catches: a link of the chain is done twice or never; VRAM or RAM is not
- * transferred; memory that an engine wrote is not marked dirty.
+ * Catches: the engine executes a link of the chain (three packets) twice or
+ * never; VRAM or RAM is not transferred; memory that an engine wrote is not
+ * marked dirty.
  */
 static void test_copying_live(void)
 {
@@ -278,7 +280,7 @@ static void test_copying_live(void)
 #define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
-/* compute queues of all processes together, without Slices.stalled */
+/* number of compute queues of all processes, not counting Slices.stalled */
 #define QUEUES      9
 #define ROUNDS      40
 #define SLICES_PAGES 4
@@ -357,7 +359,7 @@ static void slices_faults(Slices *f)
 
 /*
  * Start three processes with their queues. Wait until f->stalled and f->copy
- * have faulted, and at least five queues of f->q have passed on the token.
+ * have faulted, and at least five queues of f->q have written to SHARED.
  */
 static void slices_start(Slices *f)
 {
@@ -462,8 +464,11 @@ static void slices_finish(Slices *f)
 }
 
 /*
- * Catches: the restored machine lacks the run-list position, a process's VMID,
- * a stall, or a queue that was being written to its MQD.
+ * Catches: the restored machine has lost
+ * - the position in the run list,
+ * - a process's VMID,
+ * - the state "stalled by a fault" of a queue, or
+ * - a queue that was being written to its MQD.
  */
 static void test_slices_file(void)
 {
@@ -545,19 +550,20 @@ static void test_hostile(void)
 {
     static const struct {
         /*
-         * position: bytes from the start of the saved VGPUStall.va. The order
-         * of the fields is in sdma/vmstate.c.
+         * Offset of the byte to change, from the start of the saved
+         * VGPUStall.va. The offset is negative for fields that sdma/vmstate.c
+         * saves before va.
          */
         int at;
         uint8_t byte;
     } bad[] = {
-        /* reason of the stall, high byte and low byte */
+        /* reason of the stall, 4 bytes: change the first or the last byte */
         { -8, 0x80 }, { -5, 0x07 },
         { -4, 2 },                      /* hub */
         { -3, 16 },                     /* VMID */
         { -2, 16 },                     /* CAM slot */
         { -10, 0xff },                  /* VGPUView.vmid of the queue */
-        /* number of indirect buffers, high byte and low byte */
+        /* VGPUExec.ib_depth, 4 bytes: change the first or the last byte */
         { 18, 0x01 }, { 21, 0x03 },
         { 22 + 2 * 17 + 3, 0xff },      /* opcode of the packet */
     };

@@ -26,8 +26,9 @@
 #define MS          1000000ll           /* ns in a millisecond */
 #define QUANTUM_MS  5
 /*
- * Virtual time at which a wait begins. The number is unusual, because move()
- * must find the deadline of the wait in the saved state.
+ * Virtual time (ns) at which a wait begins. move() searches the saved state for
+ * the value of the wait's deadline. With this unusual start, no other field has
+ * the same value as the deadline.
  */
 #define START_NS    1234567890000ll
 
@@ -71,8 +72,8 @@ static void emit_poll(Clock *t, unsigned retry)
 }
 
 /*
- * Emit an ATOMIC compare-and-swap in loop mode that fails until its timer of
- * @clocks ends.
+ * Emit an ATOMIC compare-and-swap in loop mode. The memory never has the
+ * compared value, so the loop ends with a timeout after @clocks GPU clocks.
  */
 static void emit_loop(Clock *t, uint32_t clocks)
 {
@@ -286,8 +287,9 @@ static void test_slice(void)
 }
 
 /*
- * Save, restore and continue the machine. The test fails if QEMU loads the
- * state after the saved deadline @until was made negative.
+ * Save, restore and continue the machine. @until is the deadline in the saved
+ * state (virtual time, ns). Fails the test if QEMU loads a copy of the state in
+ * which this deadline is negative.
  */
 static void move(QVGPU *v, int64_t until)
 {
@@ -369,7 +371,10 @@ static void test_moved_retry(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a restore ends a time slice or starts it again. */
+/*
+ * Catches: a restore of the machine ends the current time slice, or makes the
+ * time slice longer.
+ */
 static void test_moved_slice(void)
 {
     Slices t;
@@ -444,8 +449,8 @@ static void test_running_loop(const void *machine)
     emit_clock(&t, 1);
     qvgpu_pkt_fence(&t.q, t.mc + 24, 1);
     /*
-     * With icount, the virtual clock stands still while no CPU runs, unless the
-     * engine's thread sets a timer and the vCPU notices this timer.
+     * With icount and a halted CPU, the virtual clock advances only to a timer.
+     * So the engine's thread must set one, and the vCPU must notice this timer.
      */
     emit_loop(&t, clocks);
     emit_clock(&t, 2);
@@ -460,8 +465,9 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * Catches: the time slice of process 0 ends while the virtual clock is stopped;
- * with icount, this time slice never ends (see test_running_loop()).
+ * Catches: the time slice of process 0 ends while the virtual clock is stopped.
+ * Catches, with icount: the time slice never ends, because the virtual clock
+ * does not advance (see test_running_loop()).
  */
 static void test_running_slice(const void *machine)
 {

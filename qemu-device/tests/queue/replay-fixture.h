@@ -22,8 +22,9 @@ typedef struct Replay {
 } Replay;
 
 /*
- * Start a machine with both queues. The pages at @r->src contain pattern 1. The
- * GPU addresses SRC and DST are not mapped.
+ * Start a machine with the queues @r->q and @r->kq. The pages at @r->src
+ * contain the pattern of qvgpu_fill() with seed 1. The GPU addresses SRC and
+ * DST are not mapped.
  */
 void replay_start(Replay *r);
 /* Map all pages of SRC or DST, without invalidation. */

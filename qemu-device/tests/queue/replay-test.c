@@ -67,8 +67,9 @@ static void test_invalidation(void)
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
 
     /*
-     * The retry faults again, because the page is not mapped yet. The second
-     * fault sends no interrupt entry, because the page's CAM slot is in use.
+     * This invalidation makes the queue repeat the access. The access has a
+     * second fault, because the page is not mapped yet. The second fault sends
+     * no interrupt entry, because the page's CAM slot is in use.
      */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);

@@ -86,7 +86,6 @@ static void test_fair(void)
     }
     g_test_message("%.1f MiB on average, %.1f to %.1f", sum / QUEUES, least,
                    most);
-    /* Each queue must be within a tenth of the average. */
     g_assert_cmpfloat(least, >, 0.9 * sum / QUEUES);
     g_assert_cmpfloat(most, <, 1.1 * sum / QUEUES);
     qvgpu_stop(v);

@@ -52,10 +52,7 @@ static const struct {
     { SDMA_ATOMIC_XOR, 0xcull << 32, 0xaull << 32, 0, 0x6ull << 32 },
 };
 
-/*
- * Cases of INC and DEC. The 32-bit runs use the same values as the 64-bit runs,
- * not the upper halves as in truths[].
- */
+/* Cases of INC and DEC. The 64-bit and 32-bit runs use the same values. */
 static const struct {
     uint32_t op;
     uint64_t old, src, want;
@@ -93,7 +90,6 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                               : qtest_readl(v->qts, at), ==, want);
     qvgpu_expect_byte(v, at - 8, 0xee, 8);
     qvgpu_expect_byte(v, at + size, 0xee, 16 - size);
-    /* With NO_RTN, SDMA_ATOMIC_PREOP is unchanged. Otherwise it is @old. */
     g_assert_cmphex(preop(v), ==, op & SDMA_ATOMIC_OP_NO_RTN ? before : old);
 }
 

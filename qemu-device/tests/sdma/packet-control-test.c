@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests SDMA packets for predication, registers and clocks. */
+/*
+ * vgpu-kfd: tests the SDMA packets that skip other packets, access registers or
+ * access clocks.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -53,8 +56,9 @@ static void test_cond_exe(void)
 }
 
 /*
- * Catches: the engine skips past the write pointer, or past an indirect
- * buffer's end; the condition is not tested again when more dwords arrive.
+ * Catches: COND_EXE skips past the write pointer, or past the end of an
+ * indirect buffer; COND_EXE waits until the dwords to skip have arrived, but
+ * does not read the condition again after the wait.
  */
 static void test_cond_exe_in_parts(void)
 {
@@ -72,8 +76,9 @@ static void test_cond_exe_in_parts(void)
     g_assert_false(qvgpu_sdma_idle(&q));
     g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
     /*
-     * COND_EXE refers to the next 8 dwords, but only 4 of them have arrived.
-     * Make the condition true now: the engine must execute all 8 dwords.
+     * COND_EXE applies to 8 dwords, and the engine waits, because only 4 have
+     * arrived. The condition is false so far. Make the condition true before
+     * the rest arrives: the engine must then execute all 8 dwords.
      */
     qtest_writel(v->qts, at, 1);
     qvgpu_pkt_fence(&q, mc + 12, 2);
@@ -213,8 +218,8 @@ static void test_srbm_refused(void)
 }
 
 /*
- * Catches: a queue cannot be disabled during its register write; the register
- * write is lost.
+ * Disable a queue while a packet of the queue writes a register. Catches: the
+ * queue never becomes idle; the write is lost.
  */
 static void test_srbm_disable(void)
 {

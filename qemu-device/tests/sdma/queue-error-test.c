@@ -55,7 +55,8 @@ static void test_bad_packets(void)
         { SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | 0xf0000000,
           HUB(VGPU_HUB_MM) + VM_L2_CNTL3 },     /* queue not privileged */
         { 16 }, { 17 }, { 0x7f }, { 0xff }, { 0xffffffff },
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* atomic operation 0 */
+        /* Bits 31:25 are the atomic operation. Operation 0 does not exist. */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 1u << 25 },     /* floating point */
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 15u << 25, 0x1002 },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 0x1au << 25 },
@@ -92,8 +93,8 @@ static void test_bad_packets(void)
         g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
 
         /*
-         * Restart the queue. RPTR and WPTR point past the bad packet, for which
-         * the test emitted 40 bytes.
+         * Restart the queue behind the 40 bytes of the bad packet:
+         * qvgpu_sdma_load() sets RPTR and WPTR to q.wptr.
          */
         qvgpu_sdma_disable(&q);
         g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);

@@ -158,7 +158,8 @@ static void test_doorbell_strangers(void)
 
     /*
      * Write to almost every dword of slice 3 (8 KiB), but not to the queue's
-     * doorbell there. In each other 4 KiB page of the BAR, write to one dword.
+     * doorbell there. In each 4 KiB page outside of slice 3, write to one
+     * dword.
      */
     for (off = 0; off < VGPU_DOORBELL_BAR_SIZE;
          off += off >> 13 == 3 ? 4 : 4096 + 4) {
@@ -253,10 +254,6 @@ static void test_kernel_doorbells(void)
         for (i = 0; i < 2; i++) {
             qvgpu_sdma_init(&q[n][i], v, n, i ? SDMA_QUEUE_PAGE
                                               : SDMA_QUEUE_GFX, NULL);
-            /*
-             * Engine n: the gfx queue has doorbell DOORBELL_SDMA(n). The
-             * doorbell of the page queue is higher by DOORBELL_MIRROR.
-             */
             q[n][i].doorbell = 8 * (DOORBELL_SDMA(n) + i * DOORBELL_MIRROR);
             qvgpu_sdma_load(&q[n][i]);
             qvgpu_pkt_fence(&q[n][i], mc + 8 * n + 4 * i, 1 + 2 * n + i);

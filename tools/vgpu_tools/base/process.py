@@ -53,7 +53,8 @@ def end_process(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS
     With `group`, end all processes of the process's group, and return at the latest `seconds` after SIGKILL.
     The process must have been started with start_new_session=True.
     """
-    # In the main thread, ignore SIGINT and SIGTERM: a second Ctrl-C would leave processes of the group running.
+    # Python runs signal handlers in the main thread. There, SIGINT (Ctrl-C) or SIGTERM would end this function before
+    # the group has ended. So ignore both signals.
     with _without_interrupts() if group else nullcontext():
         if not _ended(process, signal.SIGTERM, seconds, group):
             _ended(process, signal.SIGKILL, seconds if group else math.inf, group)

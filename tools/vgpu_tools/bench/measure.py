@@ -93,7 +93,6 @@ def collect(samples: Samples, text: str) -> None:
 
 
 def measure_host(samples: Samples) -> None:
-    """Compile and run the benchmark of the host's memcpy, and add its samples."""
     binary = BUILD / "bench" / "memcpy"
     binary.parent.mkdir(parents=True, exist_ok=True)
     run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", binary, BENCH / "host" / "memcpy.c"], 60)

@@ -56,7 +56,7 @@ def scripts() -> tuple[Step, list[Path]]:
 
 
 def steps() -> list[Step]:
-    """Return the steps that the site needs, except Linux's source tree."""
+    """Return the steps that the site needs. Not included: the step for Linux's source tree, sources.linux().step."""
     return [apt.host_packages("packages-docs"), environment(), scripts()[0]]
 
 

@@ -18,8 +18,8 @@ EXPECTED_LINES = 2850  # lines that kbuild prints for one kernel; only the progr
 
 
 def check_flavour(flavour: str) -> None:
-    """Check a flavour that the user may have named. Raises Failure with status 2 (wrong usage) if there
-    is no such kernel."""
+    """Check that a flavour exists. Raises Failure if not. The status is 2 (wrong usage), because the flavour
+    may come from the command line."""
     if flavour not in FLAVOURS:
         raise Failure(f"no kernel '{flavour}': there are {', '.join(FLAVOURS)}", status=2)
 

@@ -20,8 +20,8 @@ TARGET = "/usr/local/lib/kfdtest"
 
 
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
-    """Return a step that builds a program in a Debian of the guest's release, with the packages in `tools` of section
-    `name` of configs/versions.toml.
+    """Return a step that builds a program in a temporary Debian. This Debian has the same release as the guest.
+    configs/versions.toml lists the Debian's packages: section `name`, key "tools".
     """
     pin = pins()[name]
     folder = SOURCES / name
@@ -31,7 +31,8 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
             path.unlink()
-        # The commands of hooks() build the program with `chroot "$1"`, and copy `outputs` to `folder`.
+        # hooks() may download sources to `folder`, and returns shell commands. The commands build the program in the
+        # Debian, and copy `outputs` to `folder`. Then only `outputs` stay in `folder`.
         _debian(job, pin["tools"], hooks(job, folder))
         for path in folder.iterdir():
             if path.name not in outputs:

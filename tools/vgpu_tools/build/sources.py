@@ -18,8 +18,8 @@ from vgpu_tools.build.steps import Job, Step
 from vgpu_tools.build.versions import pins, source_folder
 
 SOURCES = CACHE / "src"
-# Copies of include/ and of the device or driver: each source tree links to one copy. Checkouts that share a cache also
-# share the copies.
+# Copies of include/, qemu-device/ and guest-driver/, in a folder for each source tree of QEMU or Linux. The trees link
+# to the copies, not to a checkout of this project: several checkouts may use the same tree.
 OVERLAYS = CACHE / "overlay"
 
 
@@ -41,8 +41,8 @@ class Source:
         # The file `marker` holds the value of `hooks` in the last hook() of this tree. It is empty if that hook()
         # did not complete. The file does not exist before the first hook().
         marker = self.tree.with_name(self.tree.name + ".hooked")
-        # Copy a user's tree at each call, because that tree may have changed. Renew another tree only after other
-        # patches or an incomplete call.
+        # A user's tree may have changed, so always renew the copy. Renew a fetched tree if apply.sh or the patches have
+        # changed, or the last hook() did not complete.
         if self.named or (marker.exists() and marker.read_text() != hooks):
             self.renew(job)
         marker.write_text("")

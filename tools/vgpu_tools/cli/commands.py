@@ -96,8 +96,8 @@ def build(words: list[str]) -> int:
             raise Failure(f"no such target: {word} (there are {', '.join(targets)})", status=2)
         if named.get(word):
             for stamp in (BUILD / ".stamps").glob(f"{word}-*"):
-                # Remove the stamp, so that the step runs. Only ninja and kbuild detect changes in a
-                # source tree that the user named.
+                # Remove the stamp, so that the step runs: a stamp does not record the contents of
+                # a source tree that the user named. In the step, ninja or kbuild finds the changed files.
                 stamp.unlink()
         ensure(*targets[word]())
     return 0

@@ -104,8 +104,8 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # asyncio.run() replaces Python's default handler, but no other. With asyncio's handler, the
-        # first Ctrl-C is lost if the main task completes nevertheless.
+        # Avoid asyncio's handler: it only cancels the main task, and Ctrl-C is lost if the task completes
+        # nevertheless. asyncio.run() replaces Python's default handler, but does not replace _interrupt().
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

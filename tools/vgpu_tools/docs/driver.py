@@ -79,8 +79,8 @@ def parameters_page(sources: Mapping[str, str]) -> str:
 
 
 def _names(debugfs: str, array: str) -> dict[str, str]:
-    """Return the names in the array with the identifier `array`, by index. An index is the text in the source, for
-    example "VGPU_CNT_REPLAYS"; the name at this index is "replays". `debugfs` is the text of vgpu_debugfs.c."""
+    """Return the elements of the C array `array` in `debugfs`, the text of vgpu_debugfs.c. The line
+    `[VGPU_CNT_REPLAYS] = "replays",` gives the key "VGPU_CNT_REPLAYS" and the value "replays"."""
     match = re.search(rf"\b{array}\[\w+\] = \{{(.*?)^\}};", debugfs, re.M | re.S)
     return dict(re.findall(r'\[(\w+)\] = "(\w+)"', match[1])) if match else {}
 

@@ -52,8 +52,8 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a page for each driver folder with a `face` line, by name. `texts` has the driver's sources by path.
-    Raises Failure without any kernel-doc comment."""
+    """Return the pages of driver folders with a `face` line, by page name. `texts` has the driver's sources by path.
+    Raises Failure if no page has kernel-doc comments."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:
@@ -64,8 +64,6 @@ def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _name(room: Room) -> str:
-    """Return the name of a folder's page: the folder's path in guest-driver/ with "-" for "/", or "driver" for
-    guest-driver/ itself."""
     return "driver" if room.name == "." else room.name.replace("/", "-")
 
 

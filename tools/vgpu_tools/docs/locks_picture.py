@@ -21,8 +21,8 @@ class Lock:
     names: tuple[str, ...]
     kind: str  # the text in parentheses behind the names, for example "semaphore"; "": none
     room: str  # text of the column "folder"
-    # Whether reclaim or an MMU notifier may wait for the locks: "yes", "no", or "other" for any other
-    # first word in the last column.
+    # "yes": memory reclaim or an MMU notifier may wait for the locks. "no": neither may wait. "other": the
+    # table's last column begins with neither "yes" nor "no".
     waited: str
 
 

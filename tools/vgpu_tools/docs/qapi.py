@@ -72,8 +72,10 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # Further lines extend the text put[key]. If `put` is None, they extend the description before the
-    # first section; within a section, they are dropped.
+    # A line that begins no section, member or feature:
+    # - extends put[key] if `put` is not None
+    # - else extends the description if no section has begun
+    # - else is dropped
     put: dict[str, str] | None = None
     key = section = ""  # `section` is the name of the current section; "" before the first section
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):

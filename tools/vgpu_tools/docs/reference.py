@@ -18,7 +18,6 @@ class Sources:
         self.files = files
 
     def text(self, path: str) -> str:
-        """Return the text of a file. `path` is relative to the checkout's top folder."""
         return (self.root / path).read_text()
 
     def below(self, folder: str, *endings: str) -> dict[str, str]:

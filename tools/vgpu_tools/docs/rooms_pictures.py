@@ -13,8 +13,9 @@ CELL, LABEL, MARGIN = 22.0, 150.0, 8.0  # side of a cell, width of a row's label
 
 
 def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
-    """Return the rooms of a section by name, in the order of rooms.txt. Rooms outside of the
-    section's folder, and rooms that may use all other rooms, are left out."""
+    """Return the rooms of a section by name, in the order of rooms.txt. Two kinds of rooms are left
+    out: rooms that may use all other rooms, and rooms with a leading "/" in rooms.txt, which lie
+    outside of the section's folder."""
     found = {
         room.name: room
         for room in rooms.rooms.values()
@@ -54,7 +55,6 @@ def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
     used = reduced(arrows(rooms, folder))
     lines = []
     for name in used:
-        # The class of the room's own name has precedence over the class of its top folder.
         look = looks.get(name, looks.get(name.partition("/")[0], ""))
         lines.append(f"{svg.quoted(name)} [label={svg.quoted(_title(name, folder))}, class={svg.quoted(look)}]")
     lines += [f"{svg.quoted(name)} -> {svg.quoted(one)}" for name, to in used.items() for one in sorted(to)]

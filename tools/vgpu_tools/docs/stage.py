@@ -20,7 +20,7 @@ TOP = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md"}
 
 
 def place(file: str) -> str:
-    """Return the name that the site gives to a page of the checkout."""
+    """Return the path of a page in the site. `file` is the path of the page's source in the checkout."""
     if file in TOP:
         return TOP[file]
     if file.startswith("docs/"):

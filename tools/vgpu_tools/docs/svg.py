@@ -29,7 +29,6 @@ def picture(width: float, height: float) -> Element:
 
 
 def resize(root: Element, width: float, height: float) -> None:
-    """Set the size and the view box of a picture, in CSS pixels."""
     root.attrib |= {"width": f"{width:g}", "height": f"{height:g}", "viewBox": f"0 0 {width:g} {height:g}"}
 
 

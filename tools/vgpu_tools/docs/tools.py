@@ -52,15 +52,15 @@ def _functions(source: str) -> dict[str, ast.FunctionDef]:
 def options(
     function: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef], given: Sequence[ast.expr] = ()
 ) -> list[Option]:
-    """Return the options that `function` and the called `helpers` add to parsers. `given` are the
-    positional arguments of a call of `function`."""
+    """Return the options that `function` adds to parsers, directly or by calling `helpers`. `given` are
+    the positional arguments passed to `function`. An option's default may be one of these arguments."""
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []
     for node in ast.walk(function):
         match node:
             case ast.Call(func=ast.Attribute(attr="add_argument")):
                 one = _option(node)
-                # If the option's default is a parameter of `function`, use the argument in `given`.
+                # The default may be a parameter of `function`. Then use the value that was passed to `function`.
                 found.append(replace(one, default=known.get(one.default, one.default)))
             case ast.Call(func=ast.Name(id=name), args=words) if name in helpers and helpers[name] is not function:
                 found += options(helpers[name], helpers, words)

@@ -36,8 +36,8 @@ def kernel_arguments(name: str) -> list[str]:
 
 
 def check(name: str) -> None:
-    """Check `name`, the value of VGPU_ACCEL; empty if VGPU_ACCEL is not set. Raises Failure with
-    status 2 if there is no such accelerator."""
+    """Check `name`, the value of VGPU_ACCEL. Raises Failure with status 2 if there is no such
+    accelerator. An empty name is valid, and means that VGPU_ACCEL is not set."""
     if name and name not in CHOICES:
         raise Failure(f"VGPU_ACCEL={name}: there are {', '.join(CHOICES)}", status=2)
 

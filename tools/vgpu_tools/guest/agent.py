@@ -53,7 +53,8 @@ class Late:
 
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
-    """Return a frame, ready to send. Raises ValueError if `payload` is longer than MAX_PAYLOAD."""
+    """Return the bytes of a frame. `kind` is a constant such as RUN. Raises ValueError if `payload` is longer than
+    MAX_PAYLOAD."""
     if len(payload) > MAX_PAYLOAD:
         raise ValueError("frame too long")
     return HEADER.pack(kind, len(payload)) + payload

@@ -63,8 +63,8 @@ class Guest:
         kernel.check_flavour(self.kernel)
 
     def on(self, accelerator: str, late_frames: str = "") -> Self:
-        """Return a copy of this guest that runs on `accelerator`. `late_frames` has the letters of
-        the kinds of frames that the launcher and the agent delay (agent.Late)."""
+        """Return a copy of this guest that runs on `accelerator`. `late_frames` says which
+        frames between launcher and agent are delayed: a letter for each kind, see agent.Late."""
         return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:

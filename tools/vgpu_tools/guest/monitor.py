@@ -23,7 +23,8 @@ class Counter(_Answer):
 
 
 class Injection(_Answer):
-    """An injection. An occasion is an event at which the injection could take effect."""
+    """The state of a fault injection. Each kind of injection acts at one kind of event in the device, for example at
+    page-table walks. Each such event is an occasion."""
 
     id: int
     fired: int  # number of occasions at which the injection took effect
@@ -60,7 +61,8 @@ class Device(_Answer):
         return self.id or self.path
 
     def count(self, counter: str) -> int:
-        """Return the value of a counter. Raises ValueError if the device has no counter of this name."""
+        """Return the count since the device's reset. `counter` is a name such as "faults-noretry". Raises ValueError if
+        the device has no such counter."""
         values = [entry.value for entry in self.counters if entry.counter == counter]
         if not values:
             raise ValueError(f"{self.name} has no counter '{counter}'")

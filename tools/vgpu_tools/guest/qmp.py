@@ -52,7 +52,8 @@ def ask(path: Path, *commands: tuple[str, dict[str, Any]]) -> list[Any]:
 
 
 def command(path: Path, name: str, arguments: dict[str, Any] | None = None) -> Any:
-    """Execute one command. Returns its reply. Raises Failure if QEMU refuses the command."""
+    """Execute one command on a new connection. Raises Failure if QEMU refuses the command, or if the connection cannot
+    be made or is lost. `path` is the socket of QEMU's monitor."""
     try:
         return ask(path, (name, arguments or {}))[0]
     except Refused as refused:

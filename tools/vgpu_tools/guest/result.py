@@ -108,8 +108,8 @@ class Result:
         return self.sentence or (f"exit status {self.status}" if self.status else "")
 
     def check(self) -> int:
-        """Return the command's exit status, also if the command failed. If `sentence` is not empty, raise Failure
-        instead, with this text and the exit status of ./vgpu run."""
+        """Return the command's exit status, which may be nonzero. Raise Failure only if there is a message for the
+        user: see `sentence`."""
         if self.sentence:
             raise Failure(self.sentence, self.exit_status)
         return self.exit_status

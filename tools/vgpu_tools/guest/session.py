@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a guest that a test controls. A migration moves the guest's command to another QEMU, so all QEMUs of a command
-share one `Session`.
+"""Runs a guest that a test controls. A `Session` is the command that runs in the guest. If the guest migrates, the old
+and the new QEMU share the `Session`.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Takes snapshots for --from boot: QEMU's migration streams of booted guests without the driver. For
-each stream: KEY.state (sparse) and a description, KEY.json; see key().
+"""Takes snapshots for the option "--from boot". A snapshot is the state of a guest that has booted and
+has not loaded the driver. The file KEY.state has QEMU's migration stream of this guest, and is sparse.
+The file KEY.json describes the snapshot. For KEY see key().
 """
 
 import asyncio
@@ -35,10 +36,10 @@ SAVE_SECONDS = 120.0  # limit for QEMU to write the state
 # Largest allowed relative difference between the TSC's rate now and at the time of the snapshot. The
 # guest keeps time by the TSC.
 MAX_DRIFT = 0.001
-# Options that --qemu-args may have together with "--from boot", and that change the machine. A snapshot's key includes
-# them.
+# With "--from boot", --qemu-args may have only the options in SHAPING and QUIET. Options in SHAPING change the machine,
+# so a snapshot's key includes them.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
-# Options that --qemu-args may have, too, and that do not change the machine. A snapshot's key leaves them out.
+# The options in QUIET do not change the machine, so a snapshot's key leaves them out.
 QUIET = {"-D", "-d", "-msg", "-trace"}
 
 

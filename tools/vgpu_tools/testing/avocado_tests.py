@@ -81,8 +81,6 @@ class _Results(BaseModel):
 
 
 def _cases(results: Path, parameters: Sequence[str]) -> list[Case]:
-    """Return the cases in Avocado's results.json. If the file is malformed, return one failed
-    case."""
     file = results / "results.json"
     try:
         tests = _Results.model_validate_json(file.read_bytes()).tests

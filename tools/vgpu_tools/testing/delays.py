@@ -150,8 +150,8 @@ class Reader:
         self.case = ""
         self.record = Record("passed", 0, [])
         self.notes: list[str] = []
-        # Failure outside of a case; "" after the plan. A line "vgpu: ..." (no boot, or an error of the kernel) replaces
-        # this text.
+        # Failure outside of a case. At the plan line (1..N), take() sets `error` to "". A line "vgpu: ..." (no boot, or
+        # an error of the kernel) becomes `error`.
         self.error = "the program ended without a plan (1..N)"
 
     def take(self, line: str) -> None:
@@ -230,7 +230,7 @@ def _one_program(
             reader.fail(None)
             reader.end()
             continue
-        # Keep a failure outside of a case under the name of the guest.
+        # Remove the guest's failure of an earlier run. A failure outside of a case is recorded under the guest's name.
         results.cases.pop(guest_name, None)
         if reader.error:
             notes = [note for note in reader.notes[-20:] if note != reader.error]

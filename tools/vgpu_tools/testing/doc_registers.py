@@ -200,8 +200,8 @@ def _properties(option: str, name: str) -> set[str]:
 
 
 def _names(title: str, text: str, head: str, real: set[str]) -> Case:
-    """Compare the names in the document `text` with the `real` names. The document has its names in backquotes, in the
-    first column of each table in which this column has the title `head`."""
+    """Compare the names in the document `text` with the `real` names. The document has the names in backquotes, in
+    the first column of tables. `head` is the title of this column."""
     cells = [
         line.split("|")[1]
         for table in re.findall(rf"^\| {head} \|.*\n((?:\|.*\n)*)", text, re.MULTILINE)

@@ -134,11 +134,12 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 
 def _span_error(root: Path, span: str, column: str) -> str:
-    """Check `span`, a text in backquotes on the page PAGE. Return an error message or "". `column` is the
-    span's table column; "": anywhere."""
+    """Check `span`, a text in backquotes on PAGE. Return an error message or "". `column` is the span's table
+    column, or "" if the span may stand anywhere."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
-    # If `column` is "", do not check names of files without a "/": such a file need not be in the checkout.
+    # Table columns refer to files of this project, so check these file names. Elsewhere, check only names with a "/".
+    # Other names may be files of other projects, for example of amdgpu.
     if (found := FILE.fullmatch(span)) and (column or "/" in span):
         return _file_error(root, found[1], found[2] or "")
     if found := TEST.fullmatch(span):
@@ -178,9 +179,8 @@ def check(root: Path = ROOT, text: str = "") -> list[str]:
 
 
 def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
-    """Return the names in a founding document that are missing in the file NAMES. `text` is the text of the
-    document, `names` the content of the file. A name is a word with an underscore, or a structure's member
-    ("STRUCTURE.MEMBER")."""
+    """Return the names in an article that `names` lacks. `text` is the article: a founding document. `names` is the
+    parsed file NAMES. A name is a word with an underscore, or a structure's member ("STRUCTURE.MEMBER")."""
     members = names["members"]
     known = {name for part in names.values() for some in part.values() for name in some}
     found: list[str] = []

@@ -35,8 +35,8 @@ BASIC_LIST = ROOT / "tests/basic.toml"
 # Limits until the guest's first output, by kernel. After the first output, SILENT_SECONDS or
 # BASIC_SILENT_SECONDS applies.
 BOOT_SECONDS = {"release": 30, "debug": 60}
-# Limits between two outputs. They exceed the silent search for leaks (kmemleak), and a case's limit (tap.c), so that
-# the program itself reports a hang.
+# Limits between two outputs. They are longer than the search for leaks (kmemleak), which prints nothing. They are also
+# longer than the limit of a case (tap.c), so that the test program can report a case that hangs.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"
@@ -252,8 +252,8 @@ def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
     def run(log: Path, _: Plan, context: Context) -> list[Case]:
         seed = context.environment.kunit_seed
         parameters = f"seed={int(seed, 0)}" if seed else ""
-        # The kernel logs each result at once. Print these lines, so that `watch` sees the progress. With a word in
-        # front of them, parse() ignores them.
+        # The kernel logs each result at once. Print these lines, so that `watch` sees the progress. Print "kernel:" in
+        # front of each line: otherwise parse() would count each result twice, here and in the file `results`.
         progress = 'while read -r line; do case "$line" in *" ok "*) echo "kernel: ${line#*;}";; esac; done'
         script = (
             f"cat /dev/kmsg 2>/dev/null | {progress} &"
@@ -261,7 +261,8 @@ def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
             f'for suite in *; do case " $(cat $suite/results)" in *"not ok"*) bad=1;; esac; cat $suite/results; done;'
             f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
         )
-        # KUnit prints each result at once, and so has the basic limit in every pass.
+        # BASIC_SILENT_SECONDS is enough for every run, basic or full, because the guest prints each result as soon as
+        # the case ends.
         watch = Watch(context.speed, BOOT_SECONDS[flavour], BASIC_SILENT_SECONDS)
         name, words = f"kunit-{flavour}", ["--kernel", flavour]
         cases, said = in_guest([name], words, ["sh", "-c", script], watch, context)

@@ -143,7 +143,8 @@ def lacks(expected: Sequence[str], output: str) -> str:
 
 class Tree:
     """The copy of the checkout in which the suite runs the scripts of the documentation's pages. The copy is a git
-    repository, and has its own build folder. Each page starts with the files that the last `fill()` copied."""
+    repository, and has its own build folder. `fill()` copies the checkout's files. `reset()` restores these files
+    before the scripts of each page run."""
 
     def __init__(self, place: Path = PLACE, source: Path = ROOT) -> None:
         self.tree = place / "tree"

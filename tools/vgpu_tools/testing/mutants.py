@@ -105,7 +105,8 @@ def load(index: Path = MUTANTS / "mutants.toml") -> list[Mutant]:
 
 
 def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
-    """Return the mutants of these names, in the index's order; all if there are no names."""
+    """Return the mutants with these names, in the order of `mutants`. Return all mutants if `names` is empty. Raises
+    Failure for an unknown name."""
     known = [mutant.name for mutant in mutants]
     for name in names:
         if name not in known:
@@ -218,7 +219,7 @@ class Tree:
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
     def commit(self) -> str:
-        """Return the commit of HEAD in the checkout."""
+        """Return the commit to which mutants are applied: the checkout's HEAD. Raises Failure if HEAD has no commit."""
         result = self.git("rev-parse", "HEAD", there=False)
         if result.returncode:
             raise Failure(f"no commit to make mutants of: {result.stderr.strip()}")
@@ -317,8 +318,9 @@ class Trial:
             progress.say(f"    {self.mutant.name} does not compile; log: {log.name}")
             self._keep("does not compile")
             return
-        # `passed` has the suites of an earlier, interrupted run. They are skipped. If there is any, the
-        # demo has passed, too.
+        # `passed` has the suites that passed in an earlier, interrupted run. Do not run these suites
+        # again. If `passed` is not empty, do not run the demo again: suites run only after the demo
+        # has passed.
         if not self.verdict.passed and self.tree.run(log, "demo", "--timeout", str(DEMO_SECONDS)):
             check_room(self.tree.place)
             self._keep("dies in the demo")

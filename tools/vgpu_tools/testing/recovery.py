@@ -39,14 +39,17 @@ class Line:
     micros: list[int] = field(default_factory=list)
 
     def good(self, repeat: int) -> bool:
-        """Return whether no round of the row failed. Call this after the last of the `repeat` rounds."""
+        """Return whether all rounds of the row succeeded. `repeat` is the number of rounds. All must have run."""
         return self.injected == self.recovered == self.intact == repeat
 
 
 @dataclass
 class Outcome:
-    """The result of a campaign: the rows of the table, and the first error of the guest (`complaint`, empty
-    if the guest had no error)."""
+    """The result of campaign(): the kinds of failure with their results (`rows`), and an error of the guest.
+
+    `complaint` is the first error on the guest's console. Without such an error, `complaint` is the standard
+    error of vgpu-recover-loop, which may be empty.
+    """
 
     rows: list[Line]
     complaint: str
@@ -66,7 +69,6 @@ def _lines() -> list[Line]:
         # Lose a GART entry of the ring, not of a copy. The ring's packets and fences are at GART addresses
         # above `window`, so the injection begins where `window` ends.
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),
-        # The device does not report the fault.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
         # The device reports the fault so late that the engine could have executed later packets.
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
@@ -76,7 +78,8 @@ def _lines() -> list[Line]:
         # Inject the failure in the GFX hub, where only the CPU waits for acknowledgements. In the MM
         # hub, a job might wait, and would hang.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
-        # Here the driver cannot recover, so the counter `gaveup` counts failed recoveries.
+        # This hang is permanent, so the driver must give up. Therefore a round counts as recovered if `gaveup` has
+        # grown.
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),
         Line("reset, no VRAM", [lost_vram], "lost", "device"),
@@ -134,10 +137,9 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # Only one page-table walk reads the wrong GART entry. If the device does this walk ahead of
-            # the access, the walk raises no fault.
+            # Only one page-table walk reads the wrong GART entry. If this walk is for a prefetch, it raises
+            # no fault, and the access itself reads the right entry. Then the round has tested nothing.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
-            # Repeat a round in which the wrong entry had no effect.
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)
                 self.before = after

@@ -21,8 +21,8 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def gist(case: Case) -> str:
-    """Return one line that says why a case failed: `case.gist` if it is not empty, else a line of
-    `case.why`. This is the last line if the last line is a TAP comment ("# ..."), else the first line."""
+    """Return one line that says why a case failed. If `case.gist` is empty, take a line of
+    `case.why`: the last of the TAP comments ("# ..."), or the first line of any other text."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 

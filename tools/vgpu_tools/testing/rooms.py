@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks the includes (C) and imports (Python) of all sources against rooms.txt.
+"""Checks the includes (C) and imports (Python) of all sources. A room is a folder of sources. The file rooms.txt says
+which other rooms the files of a room may use.
 
-`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints the violations. The command also lists large files and folders,
-which are no violations.
+`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints the errors. The command also lists large files and folders,
+which are no errors.
 """
 
 import ast
@@ -25,8 +26,9 @@ MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # larger folders and file
 NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
-# Matches a prototype at the start of a statement or a line: the words of a type, a name, and a
-# parenthesis, if the next semicolon comes before any brace.
+# Matches a function's prototype: the words of a type, the name, and a parenthesis. The match begins at
+# the start of a statement or a line. After the parenthesis, a semicolon must come before any brace:
+# a brace would begin the function's body.
 PROTOTYPE = re.compile(
     # The first word is not `static` (a static function), and does not begin another kind of statement (`return`).
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
@@ -71,7 +73,7 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
         name = match[2]
         # First, search in the folder of the C file, unless the include has angle brackets.
         tries = [join(dirname(file), name)] if match[1] == '"' else []
-        # Second, search in the folder of the C file's section in rooms.txt.
+        # Second, search in the section's folder. For the driver, this folder is an include path of the build.
         tries += [join(section.folder, name)] if section else []
         # Third, if the name begins with the prefix of a section ("hw/misc/vgpu-kfd/"), search in this section's folder
         # for the rest of the name.
@@ -94,11 +96,11 @@ def _module(rooms: Rooms, file: str, name: str) -> str:
     """Return the file of the module `name` that `file` imports; "" if the module is not found."""
     room = rooms.of(file)
     way = name.replace(".", "/")
-    # First search in the folder of `file`, unless this folder is a package. Then search in the folders of
-    # Section.scripts.
+    # If the folder of `file` is a package, an import needs the package's name to find a module in this folder.
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
     tries = [join(folder, way) for folder in (*folders, *(room.section.scripts if room else ()))]
-    # If `name` begins with the prefix of a section, first search in this section's folder for the rest of `name`.
+    # If `name` begins with the prefix of a section, search in this section's folder before the folders in `tries`. The
+    # path in the section's folder is `way` without the prefix.
     for one in rooms.sections.values():
         if one.prefix.endswith(".") and f"{name}.".startswith(one.prefix):
             tries.insert(0, normpath(join(one.folder, way[len(one.prefix) :])))
@@ -143,8 +145,8 @@ def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _declarations(file: str, text: str) -> Iterator[str]:
-    """Yield an error for each prototype (of a function that is not static) and each extern in a .c file. Such
-    declarations belong in headers, so that the check of includes also finds calls of another file's functions."""
+    """Yield an error for each prototype (of a function that is not static) and each extern in a .c file. With these
+    declarations, a file could use another file without an #include, and the check of includes would miss this use."""
     code = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), _blank(text, strings=True))
     for match in re.finditer(r"\bextern\b", code):
         yield f"{file}:{_line(code, match.start())}: extern in a .c file: declare it in a header"

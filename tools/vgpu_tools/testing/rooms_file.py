@@ -22,15 +22,15 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 
 @dataclass(frozen=True)
 class Section:
-    """A section of rooms.txt. It lists rooms: folders of sources. Rooms with a leading "/" in rooms.txt lie outside of
-    `folder`, all others in `folder`."""
+    """A section of rooms.txt: a list of rooms. A room is a folder with sources. The path of a room is relative to
+    `folder`, or with a leading "/" to the top of the checkout."""
 
     folder: str
-    # What include or import lines may put before a file's path in `folder`, such as "hw/misc/vgpu-kfd/" or
-    # "vgpu_tools."; "": nothing.
+    # Text that stands for `folder` in include or import lines, for example "hw/misc/vgpu-kfd/" or
+    # "vgpu_tools."; "" if there is no such text.
     prefix: str
-    # The section's rooms outside of `folder`. The check also searches in these rooms for the module of
-    # `import NAME`.
+    # The section's folders outside of `folder`. The check also searches these folders for modules that the
+    # section's files import.
     scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:
@@ -116,8 +116,8 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # Handle patterns only now, because a pattern adds no room for a folder that another line names.
-        # Handle `face` lines last: they need the rooms.
+        # Handle patterns only after all lines that name a folder, because a pattern skips the folders of these lines.
+        # Handle `face` lines last: they need all rooms.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
         self._check_allowed()

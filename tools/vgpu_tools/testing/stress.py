@@ -111,8 +111,8 @@ def judge(report: Report, of: str, seed: int, seconds: float, log: Path) -> Roun
 
 
 def run(rounds: int, seed: int, environment: Environment) -> int:
-    """Run rounds with the seeds `seed`, `seed` + 1, ... (`seed` 0: random seeds). Print all rounds of this commit.
-    Return 0 if the new rounds are green, else 1."""
+    """Run rounds with the seeds `seed`, `seed` + 1, ... (`seed` 0: random seeds). Print these rounds, and the rounds of
+    earlier invocations on the same commit. Return 0 if the new rounds are green, else 1."""
     ensure(apt.host_packages("packages-stress"), qemu.build("delays"))
     RESULTS.mkdir(parents=True, exist_ok=True)
     known, new = kept(), []

@@ -27,8 +27,10 @@ PASSED = CACHE / "checkpatch"
 TOOLS = ("gcc", "sparse")
 KEEP_PASSED = 20000  # number of markers to keep
 
-# Checks of checkpatch that do not fit the driver, which supports several kernel versions (first two
-# checks), has iterator macros, and uses uAPI names.
+# Checks of checkpatch that do not fit the driver:
+# - LINUX_VERSION_CODE, CONSTANT_COMPARISON: the driver supports several kernel versions.
+# - MACRO_ARG_REUSE: the driver has iterator macros.
+# - CAMELCASE: the driver uses names of the uAPI.
 NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
 
 
@@ -55,9 +57,10 @@ def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tupl
 
 
 def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[Path], cwd: Path) -> tuple[bool, str]:
-    """Run checkpatch (`script`: QEMU's or the kernel's) in `cwd` on those of `files` that have no
-    marker. If all files pass, each gets a marker."""
-    # A marker has a hash of the file's name and content, and so shows that the unchanged file has passed.
+    """Run checkpatch (`script`: QEMU's or the kernel's) in `cwd` on `files`, except files that have
+    passed before and have not changed since."""
+    # If all files pass, each gets a marker: an empty file. The marker's name is a hash that covers the checked file's
+    # content, so a changed file has no marker.
     markers = {
         file: PASSED / fingerprint.of(script, flags, str(file.relative_to(cwd)), file)
         for file in files
@@ -84,7 +87,6 @@ def _forget_oldest() -> None:
 
 
 def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
-    """Return those of `files` that a plan selects."""
     return [file for file in files if plan.files is None or str(file.relative_to(ROOT)) in plan.files]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Defines the types of suites, of their plans and of their results."""
+"""Defines the classes for test suites, for their plans and for their results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -128,8 +128,8 @@ def in_order(
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         futures = {pool.submit(one, part): part for part in parts}
-        # The order is that of `parts`. With plan.fail_fast, it is the order of completion, and the first failed part is
-        # the last.
+        # With plan.fail_fast, do not keep the order of `parts`: a failed case must end the run at once, although
+        # earlier parts still run.
         for future in as_completed(futures) if plan.fail_fast else futures:
             cases, said = future.result()
             with log.open("a") as file:

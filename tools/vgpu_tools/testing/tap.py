@@ -57,8 +57,8 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             open_blocks.setdefault(indent, [-1, 0])[1] += 1
             failed, note = bool(found["not"]), found["note"] or ""
             sums_up = deepest > indent
-            # A summary of nested results counts as a case only if it says "not ok" although each of these results says
-            # "ok".
+            # A summary of nested results does not become a case, because each nested result is a case. Exception: the
+            # summary says "not ok", and all nested results say "ok". Then only the summary shows the failure.
             if not sums_up or (failed and not inner_failed):
                 skipped = note.upper().startswith("SKIP")
                 outcome = (

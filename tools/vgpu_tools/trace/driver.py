@@ -86,8 +86,8 @@ class Driver:
 
     def _vgpu_cam_ack(self, event: Event) -> None:
         """Join the acknowledged fault with the last service of the same thread: each gets a reference to
-        the other. The service handled the acknowledged fault, or handled another fault with a repair
-        that covered the acknowledged fault, too."""
+        the other. This service may have been for another fault, because one service can repair the
+        pages of several faults."""
         self._idle[event.thread] = event.at
         fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
         if fault and event.thread in self._services:

@@ -81,8 +81,8 @@ def counters(text: str) -> dict[str, int]:
 
 @dataclass
 class Axis:
-    """Converts the guest's ticks to the host's time. The guest's time stamp counter runs as fast as the host's counter.
-    The ticks per nanosecond follow from `start` and `end` together. `fit()` finds the offset."""
+    """Converts the guest's ticks to the host's time. `start` and `end` give the rate of the host's time stamp counter.
+    The guest's counter has the same rate and an unknown offset. `fit()` finds the offset."""
 
     start: tuple[int, int]  # when the recording starts: the host's time (ns since 1970) and time stamp counter
     end: tuple[int, int]  # the same when the recording ends
@@ -101,13 +101,14 @@ class Axis:
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
         """Set the offset and its bounds. Each pair has the time of a host event (ns since 1970) and the ticks of a
         guest event."""
-        # `before`: the host event causes the guest event. For example, a worker runs long after an interrupt.
+        # `before`: the host event causes the guest event, so each pair gives a lower bound of the offset. The bound may
+        # be much too low: for example, a worker may run long after an interrupt.
         self.low = max(at - self.plain(ticks) for at, ticks in before)
-        # `after`: the guest event causes the host event. For example, a register write reaches the device within
-        # microseconds, so this bound is close.
+        # `after`: the guest event causes the host event, so each pair gives an upper bound. The bound is close: for
+        # example, a register write reaches the device within microseconds.
         self.high = min(at - self.plain(ticks) for at, ticks in after)
-        # Use the closer bound `high`, unless `high` is below `low`. Then `high` is wrong, because the device's stamps
-        # are rounded down. `low` stays right.
+        # `high` is usually closer to the offset. The device's stamps (`at`) are rounded down, which lowers both bounds.
+        # This can make `high` wrong. `low` stays a lower bound. Use `low` if `high` is below `low`.
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
@@ -123,8 +124,9 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
     device event and driver event. `raised` has the device events by serial. No event is joined twice.
     """
     found = []
-    # The two events of a fault have the same serial, page, VMID and kind of access. The device is compared
-    # below: the driver's event has only a gpu_id, see _devices().
+    # The two events of a fault have the same serial, page, VMID and kind of access. `same` may also have
+    # faults of a wrong device with equal values. The test with `whose` drops these faults, if _devices()
+    # has found the right device.
     for event in received:
         key = (event.number("page"), event.number("vmid"), " write " in event.text)
         same = [
@@ -141,8 +143,8 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
         for fault in same
         if whose.get(event.words["gpu"], fault.who) == fault.who
     ]
-    # A device repeats its serials after a reset, so several device events may match a driver event. Prefer the pairs
-    # closest to the usual gap.
+    # A device repeats its serials after a reset, so several device events may match a driver event. The gap of
+    # a correct pair is close to `usual`, so the loop takes pairs with such gaps first.
     usual = _densest([gap for gap, _, _ in gaps])
     taken: set[int] = set()
     for _, event, fault in sorted(gaps, key=lambda each: abs(each[0] - usual)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers of the pictures of runs (./vgpu pictures). Times are in ms from the axis's start, latencies in
-us, memory in MiB.
+"""Computes the values that the pictures of runs show (./vgpu pictures). Times are in ms from the axis's start,
+latencies in us, memory in MiB.
 """
 
 import math
@@ -274,10 +274,9 @@ def cuts(fault: Fault) -> list[float] | None:
 
 
 def _group(name: str, found: list[list[float]], first: int, number: int) -> Group:
-    """Return the group `name`. Each list in `found` has the durations of a fault's sections, in us. Their sum is the
-    fault's latency."""
+    """Return the group `name`. Each list in `found` has the durations of a fault's sections, in us. The counts are for
+    `number` bins from bin `first` on."""
     totals = sorted(map(sum, found))
-    # Count the latencies in `number` successive bins, from the bin `first` on (see _bin()).
     counts = [0] * number
     for total in totals:
         counts[_bin(total) - first] += 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records a guest's run. QEMU writes the device's events to a file. Afterwards, the guest writes the driver's events
-(ftrace) to a virtio-serial port.
+"""Records the events of a guest that runs a command. QEMU writes the device's events to a file. When the command has
+ended, the guest writes the driver's events (ftrace) to a virtio-serial port.
 """
 
 import dataclasses
@@ -88,7 +88,7 @@ class Recording:
 
 
 def clocks() -> tuple[int, int]:
-    """Return the host's time and time stamp counter at one moment."""
+    """Return the host's time (ns since 1970) and the host's time stamp counter (ticks), both for the same moment."""
     at, ticks = tsc.now()
     earlier, day = tsc.sample(time.time_ns)
     return at + day - earlier, ticks

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records the runs that the pictures of the documentation show (./vgpu pictures), and writes the
-pictures' numbers as JSON. The entry point is `take()`.
+"""Runs programs in guests for ./vgpu pictures, and records a trace of each run. Computes from the runs the data for
+the documentation's pictures, and writes the data as JSON. The entry point is `take()`.
 """
 
 import json
@@ -145,7 +145,7 @@ def facts(accelerator: str, runs: dict[str, Recorded]) -> dict[str, object]:
 
 
 def take(environment: Environment) -> Path:
-    """Record all runs, and write the data that the pictures show to the file DATA. Return DATA."""
+    """Record all runs. Write the numbers for the pictures to the file DATA, and return the path DATA."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     options.parse((), environment).guest.prepare()
     runs = {one.name: _run(one, environment) for one in (DEMO, PRESSURE, FAULTS, LIFE)}

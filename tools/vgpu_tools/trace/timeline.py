@@ -131,7 +131,6 @@ def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, i
 
 
 def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
-    """Add a doubt if the number of faults in the trace differs from the number that the devices counted."""
     old = counters(part["before"])
     new = counters(part["after"])
     counted = sum(new.get(name, 0) - old.get(name, 0) for name in ("faults_retry", "faults_noretry"))
@@ -142,8 +141,8 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
     """Add a doubt for each effect that comes before its cause."""
     for fault in faults:
-        # Compare the replay only with a service that repaired the fault. Otherwise the repair of
-        # another fault may have caused the replay.
+        # If the service did not repair the fault, another fault's repair may have caused a replay
+        # before the service. `begin` is then 0, which disables the last check.
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
             sides.doubts.append(f"fault {fault.serial} reached the driver before it was raised")

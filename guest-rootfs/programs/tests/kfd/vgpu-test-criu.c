@@ -53,7 +53,7 @@ struct work {
 	struct vg vg;
 	/** @vram: BO in VRAM with a pattern */
 	/** @gtt: BO in GTT with a pattern */
-	/** @words: BO of the words that the queues use (GO, ...) */
+	/** @words: BO of dwords that the queues read and write; indices: GO, SDMA_SUM, ... */
 	/** @page: signal page */
 	/** @save: save area of @pm4; @aql uses it, too, if @big is false */
 	struct vg_bo vram, gtt, words, page, save;
@@ -65,8 +65,8 @@ struct work {
 	/** @svm: memory with SVM ranges */
 	char *user_mem, *svm;
 	/**
-	 * @svm_save: save area of @aql. If @big is false, this is the BO @save. If @big is true,
-	 * svm_save.va is the address of an SVM range, and the other members are those of @save.
+	 * @svm_save: save area of @aql. If @big is true, svm_save.va is in an SVM range.
+	 * Otherwise, @svm_save is equal to @save.
 	 */
 	struct vg_bo svm_save;
 	/** @queue: SDMA queue */
@@ -82,7 +82,7 @@ struct work {
 	/** @xnack: XNACK mode */
 	int xnack;
 	/** @late: whether a restored process maps @svm only after a first, failing RESUME */
-	/** @big: whether the save area of @aql is an SVM range, which is outside of @svm */
+	/** @big: whether the save area of @aql is an SVM range. This range is no part of @svm. */
 	bool late, big;
 };
 
@@ -398,8 +398,9 @@ static void make_memory(void)
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
 	/*
-	 * The doorbell BO gets this BO's handle below. So the handles are not in the order in which
-	 * the BOs were created.
+	 * Reserve two handles. The BO of w->slice is freed below, and the doorbell BO gets the same
+	 * handle. So some older BOs have higher handles than the doorbell BO. work_all() frees
+	 * w->gap, so that the dump has a gap in the handles.
 	 */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->gap = alloc(0, VG_PAGE, VG_GTT, 0, false);
@@ -1134,7 +1135,8 @@ static void bad_checkpoint(void)
 	start_target(&t, work_all);
 	seize(&t);
 	memset(&d.args, 0, sizeof(d.args));
-	ERRNO(EINVAL, checkpoint(t.kfd));		/* the process is not paused yet */
+	/* CHECKPOINT must fail before PROCESS_INFO has paused the queues. */
+	ERRNO(EINVAL, checkpoint(t.kfd));
 	ERRNO(0, process_info(t.kfd));
 	ERRNO(0, checkpoint(t.kfd));
 	copy_out(t.pid);
@@ -1368,9 +1370,8 @@ static void bad_restore(void)
 		case 13: d.args.priv_data = 64; break;
 		}
 		/*
-		 * In these two cases, num_devices or num_bos is ~0u. Call RESTORE directly:
-		 * restore_once() would first write num_devices device buckets, which overflows
-		 * d.devices if num_devices is ~0u.
+		 * If num_devices is ~0u, call RESTORE directly: restore_once() would first try to
+		 * open num_devices render nodes. (If num_bos is ~0u, restore_once() would work.)
 		 */
 		if (i == 1 || i == 2)
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),
@@ -1471,7 +1472,10 @@ static void slot_taken(void)
 	for (n = 0; n < 17; n++)
 		if (vg_queue_create(&vg, &vg.gpu[0], RING, &q[n]))
 			break;
-	/* A restored queue must keep its doorbell, which belongs to one hardware queue. */
+	/*
+	 * The queues above use all hardware queues for SDMA. A restored queue must keep its
+	 * doorbell, which belongs to one of these hardware queues.
+	 */
 	ERRNO(EBUSY, restore_once());
 	for (i = 0; i < n; i++)
 		OK(vg_queue_destroy(&q[i]));
@@ -1479,8 +1483,8 @@ static void slot_taken(void)
 }
 
 /*
- * A process without BOs, queues and events dumps itself, and restores the dump into itself. RESTORE
- * must fail before UNPAUSE, and again before RESUME.
+ * A process without BOs, queues and events restores its own dump. RESTORE must fail while the
+ * process is paused, and a second RESTORE must fail before RESUME.
  */
 static void empty_process(void)
 {

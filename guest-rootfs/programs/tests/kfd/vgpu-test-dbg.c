@@ -1057,7 +1057,6 @@ static void faults(void)
 	me = getpid();
 	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &ev));
 	for (i = 0; i < 3; i++) {
-		/* The debugger enables the exception only in rounds 1 and 2. */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);
 		if (!i) {
@@ -1326,8 +1325,9 @@ static void *debug_loop(void *arg)
 		answer(me);
 	}
 	/*
-	 * Each of the two threads ends the session, so that no RUNTIME_ENABLE is left waiting for
-	 * an answer.
+	 * Each debug_loop() thread ends the session, because the other debug_loop() thread may
+	 * already have ended. If a session remained, no thread would answer RUNTIME_ENABLE, and
+	 * runtime_loop() would wait for an answer without end.
 	 */
 	TRAP(me, DISABLE);
 	return NULL;

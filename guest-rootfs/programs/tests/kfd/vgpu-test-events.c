@@ -200,7 +200,10 @@ static void ages(void)
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
-	/* happens() has consumed the event, but the age of the event must have changed. */
+	/*
+	 * happens() has consumed the event. But the event's age must have changed, so a wait with
+	 * the old age must complete at once.
+	 */
 	ERRNO(0, wait_on(&data, 1, true, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
 	CHECK(data.signal_event_data.last_event_age == 2, "age %lu",
@@ -358,8 +361,8 @@ static void set_then_destroyed(void)
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
 	start();
 	/*
-	 * The first event in the array, which is set, ends the wait in amdkfd. amdkfd then fails to
-	 * copy the data of the destroyed event.
+	 * Event 0 is set and ends the wait in amdkfd. The copy of event data then fails with
+	 * -EINVAL at event 1, which is destroyed.
 	 */
 	r = set_and_destroy(0);
 	CHECK(r == -EINVAL, "%d", r);

@@ -165,8 +165,8 @@ static void races(void)
 }
 
 /*
- * The driver must report a bad packet as ROCr expects: write the exception to err_payload_addr and
- * set event err_event_id (header of the save area).
+ * The driver must report a bad packet as ROCr expects: write the exception to the address
+ * err_payload_addr, and set the event err_event_id. The header of the save area has both fields.
  */
 static void report_bad_packet(void)
 {

@@ -210,8 +210,9 @@ static void unload_with_process(void *arg)
 }
 
 /*
- * A KFD process remains after open() and close() of /dev/kfd without GPUs. Catches: module unload
- * removes that process's debugfs folder before the process itself does.
+ * A process opens and closes /dev/kfd while the driver has no GPU. The driver keeps a kfd_process
+ * for this process, with a folder in debugfs. Catches: the module unload removes this folder, and
+ * the kfd_process then removes the folder again.
  */
 static void process_without_gpu(void)
 {

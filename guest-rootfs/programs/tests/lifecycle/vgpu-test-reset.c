@@ -267,7 +267,6 @@ struct writer {
 
 enum { WORDS = BO_BYTES / 8 };
 
-/* Write ascending numbers to the words of a BO in VRAM, again and again, until w->stop is set. */
 static void *write_vram(void *arg)
 {
 	volatile uint64_t *words = bo[1].cpu;

@@ -628,8 +628,8 @@ static void no_users(void)
 }
 
 /*
- * Return the number of GPUs that a new process sees. A child counts, because a process keeps the
- * GPUs of its first open() of /dev/kfd.
+ * Return the number of GPUs that a new child sees. (This process keeps seeing the GPUs of its first
+ * open() of /dev/kfd.)
  */
 static int gpus_for_others(void)
 {

@@ -336,7 +336,7 @@ static void moving(void)
 struct early {
 	/** @fd: file of the job */
 	int fd;
-	/** @ctx: context of the job */
+	/** @ctx: ID of a context that is created before VRAM is lost */
 	uint32_t ctx;
 	/** @ib: packets of the job */
 	struct vr_ib ib;
@@ -377,8 +377,9 @@ static void await_early(const struct early *e)
 }
 
 /*
- * VRAM is lost after CS has checked the context. Catches: CS creates new page tables, and the job
- * reports success although its data is lost.
+ * VRAM is lost after CS has checked the context. Catches: CS rebuilds the page tables, and the job
+ * runs with lost data and reports success. (The job must be cancelled, because the context is older
+ * than the loss.)
  */
 static void submitted_across(void)
 {

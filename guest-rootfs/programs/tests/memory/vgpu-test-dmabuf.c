@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Share memory between devices by dma-bufs, with and without peer access (tests.list). Catches: an
- * importer uses an old location; memory is freed while in use.
+ * Share memory between devices by dma-bufs. tests.list runs this program twice: with and without
+ * peer access between the GPUs. Catches: an importer uses the memory's old location; memory is
+ * freed while in use.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -103,7 +104,10 @@ static void vram_follows(uint64_t before)
 	uint64_t end = vg_deadline();
 	struct vg_mem_info info;
 
-	/* The import does not wait for the copy out of VRAM. */
+	/*
+	 * Without peer access, poll until the BO's VRAM is freed: the import returns before the
+	 * BO has been copied out of VRAM.
+	 */
 	do {
 		OK(vg_mem_info(&vg.gpu[0], &info));
 	} while (!tap_pcie_p2p() && before - info.vram_used < SIZE && vg_now() < end);

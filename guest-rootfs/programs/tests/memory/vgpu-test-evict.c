@@ -272,7 +272,10 @@ struct work {
 	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };
 
-/* Do one job: fill WORK_PIECE bytes of a BO, copy them to @stage, and check the copy. */
+/*
+ * Do job number @n. Successive jobs use the BOs in turn, and the pieces of a BO in turn. @bytes is
+ * the size of a BO.
+ */
 static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 		       void *stage, uint64_t n)
 {
@@ -296,8 +299,9 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	OK(vg_bo_create(&vg, gpu, WORK_PIECE, VG_GTT, &stage));
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	/*
-	 * Wait for all queues before allocating VRAM: BOs of a worker without a queue could stay in
-	 * GTT, and turns() might count no eviction.
+	 * Wait for all queues before allocating VRAM. turns() counts only evictions of processes
+	 * with queues. BOs of a worker without a queue would move to GTT uncounted, and could stay
+	 * there.
 	 */
 	tap_meet(&w->queues, WORKERS);
 	for (int i = 0; i < WORKER_BOS; i++)
@@ -393,7 +397,10 @@ static void svm_into_emptied(void)
 
 		vg_pattern_fill(p, BYTES, SEED, i);
 		before = tap_driver_counter(gpu, "pages_to_vram");
-		/* The driver creates and pins one BO for each piece. */
+		/*
+		 * Prefetch in small pieces: the driver pins a new BO for each piece. The more BOs,
+		 * the more often an eviction waits for one of them.
+		 */
 		for (at = 0; at < BYTES; at += PIECE)
 			OK(vg_svm_prefetch(&vg, p + at, PIECE, gpu->gpu_id));
 		/*

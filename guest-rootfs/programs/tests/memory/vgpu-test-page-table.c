@@ -98,7 +98,7 @@ static void map_scattered(int writer)
 		 (unsigned long long)(ns / pages));
 	CHECK(entries >= pages && entries <= pages + pages / 100 + 64,
 	      "%llu entries for %zu pages", (unsigned long long)entries, pages);
-	/* Catches: the writes take over 5 % more than the 8 bytes of each entry. */
+	/* Catches: the driver writes more than 8.4 bytes an entry. (An entry has 8 bytes.) */
 	CHECK(bytes * 100 <= entries * 8 * 105, "%llu bytes for %llu entries",
 	      (unsigned long long)bytes, (unsigned long long)entries);
 	/*

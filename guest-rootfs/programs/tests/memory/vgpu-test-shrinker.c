@@ -27,7 +27,7 @@
 
 static struct vg vg;
 static struct vg_gpu *gpu;
-static int node;	/* separate DRM file, for jobs */
+static int node;	/* file descriptor of the render node, in addition to gpu->fd */
 
 static uint64_t meminfo(const char *name)
 {

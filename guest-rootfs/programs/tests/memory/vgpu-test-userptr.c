@@ -168,16 +168,16 @@ static void op_fork(char *p)
 	OK(vg_pattern_check(p, SIZE, SEED + 5, 0));
 }
 
-/*
- * The child of op_fork_later(), and the write end of a pipe to this child (-1: no child).
- * child_end() closes the pipe.
- */
+/* Write end of a pipe to @child, or -1 if there is no child. child_end() closes the pipe. */
 static int child_pipe = -1;
+/* The child of op_fork_later(). */
 static pid_t child;
 
 /*
  * Catches: an engine's write after fork() reaches the child's memory. Until child_end(), the CPU
- * must not write to @p: copy-on-write would hide the bug.
+ * must not write to @p. Such a write would give the parent new pages (copy-on-write), and the
+ * driver would map the new pages for the engine. The engine could then not write to the child's
+ * pages, and the bug would not show.
  */
 static void op_fork_later(char *p)
 {
@@ -672,7 +672,10 @@ static void render_node(void)
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used <= before.gtt_used, "GTT in use: %lu, was %lu",
 	      now.gtt_used, before.gtt_used);
-	/* Without VALIDATE, memory is not checked before its first use. */
+	/*
+	 * Without VALIDATE, the first call succeeds although no memory is at the address. With
+	 * READONLY, the second call succeeds although @rofile is mapped read-only.
+	 */
 	ERRNO(0, gem_userptr(p + (1ull << 32), SIZE, reg, &h));
 	ERRNO(0, gem_userptr(rofile, SIZE, val | ro, &h));
 	/*

@@ -258,7 +258,10 @@ static void cut(void)
 		expect_fault(hole);
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(hole + VG_MIB, VG_PAGE, SEED, hole + VG_MIB - va);
-		/* Map another BO over the hole and over pages on both sides of it. */
+		/*
+		 * Map another BO from three pages before the hole on. This BO is as long as the
+		 * hole, so the last three pages of the hole stay unmapped.
+		 */
 		ERRNO(0, vr_gem_va(gpu->fd, h2, AMDGPU_VA_OP_REPLACE, VR_MAP_RW,
 				   hole - 3 * VG_PAGE, 0, VG_MIB));
 		gpu_check(hole - 3 * VG_PAGE, VG_MIB, SEED + 1, 0);

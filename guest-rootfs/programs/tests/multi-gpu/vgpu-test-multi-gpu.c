@@ -169,8 +169,8 @@ static void map_over(char *at)
 }
 
 /*
- * GPU 1 faults on memory above two BOs in the same SVM granule (2 MiB). Catches: the driver's new
- * SVM range overlaps the upper BO.
+ * An SVM granule (2 MiB) has two BOs. GPU 1 faults above both BOs. Catches: the new SVM range
+ * extends down over the upper BO.
  */
 static void bos_in_granule(void)
 {
@@ -185,7 +185,10 @@ static void bos_in_granule(void)
 	map_over(p + 16 * VG_PAGE);
 	map_over(p + 64 * VG_PAGE);
 	OK(vg_bo_create(&vg, &vg.gpu[1], VG_PAGE, VG_GTT, &dst));
-	/* GPU 1 reads ordinary memory: the driver must repair this fault. */
+	/*
+	 * GPU 1 reads ordinary memory that is not mapped on GPU 1. The read faults, and the driver
+	 * must map the memory.
+	 */
 	OK(vg_copy(&q[1], dst.cpu, p + 100 * VG_PAGE, VG_PAGE));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 100 * VG_PAGE));
 	memset(dst.cpu, 0x5a, VG_PAGE);

@@ -695,7 +695,10 @@ static void gone(int which, bool remove)
 				&(struct kfd_ioctl_get_version_args) { 0 }));
 	OK(remove ? vg_pci_rescan() : vg_pci_bind(name));
 	CHECK(vg_pci_bound(name), "the device did not come back");
-	/* Check that the queue has executed nothing since the owner was removed. */
+	/*
+	 * If the owner of the VRAM was unbound or removed, the peer's queue must stay stopped. The
+	 * packet of emit_endless() must not have completed.
+	 */
 	if (which == 0) {
 		CHECK(vg_queue_rptr(&q[1]) == rptr, "the queue still runs");
 		CHECK(rptr != q[1].wptr, "the queue has completed");
@@ -786,8 +789,8 @@ static void link_down(void)
 }
 
 /*
- * The host removes GPU 0 (the owner) by surprise. Meanwhile a queue of GPU 1 copies into VRAM of
- * GPU 0, and after the copies waits without end.
+ * The host removes GPU 0 by surprise, while a queue of GPU 1 copies into VRAM of GPU 0. After the
+ * copies, the queue has an endless wait, so the queue cannot become idle before the removal.
  */
 static void surprised(void)
 {

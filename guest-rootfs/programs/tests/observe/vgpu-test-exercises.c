@@ -37,10 +37,7 @@ static void run(const char *command)
 	CHECK(!status, "'%s' ended with status %#x: %s", command, status, text);
 }
 
-/*
- * Map PAGES pages and return their address. Setting an attribute on all of them creates one SVM
- * range.
- */
+/* Map PAGES pages, and make them one SVM range by setting an attribute. Return the address. */
 static char *range(void)
 {
 	char *p = tap_anon(PAGES * VG_PAGE);

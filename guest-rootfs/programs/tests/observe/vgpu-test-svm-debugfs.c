@@ -25,9 +25,9 @@
  */
 struct line {
 	/** @first: first address */
-	/** @last: first address after the range */
+	/** @last: exclusive end of the range */
 	uint64_t first, last;
-	/** @pages: number of pages */
+	/** @pages: size of the range in pages, including pages without memory */
 	uint64_t pages;
 	/** @system: pages in system memory */
 	/** @vram: pages in VRAM of all GPUs */
@@ -83,7 +83,10 @@ static void expect(const void *p, const char *fmt, ...)
 	CHECK(!strcmp(line, want), "the line is\n%s\nand not\n%s", line, want);
 }
 
-/* Check a range's line after each attribute, and after migration to VRAM and back. */
+/*
+ * Check the line of a range in the debugfs file after changes of attributes, and after migrations
+ * to VRAM and back.
+ */
 static void attributes(void)
 {
 	const uint32_t flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |

@@ -283,7 +283,7 @@ static void trace_fault(void)
 	for (at = text; (at = strstr(at, "svm_fault:")); at++, n++) {
 		field(at, "serial=", serial, sizeof(serial));
 		field(at, "cam=", cam, sizeof(cam));
-		/* The trace must have the interrupt entry of the fault before this event. */
+		/* The fault's interrupt entry must precede this svm_fault event in the trace. */
 		for (line = text; (line = event(line, "vgpu_ih_entry:",
 						"source=0 ")); line++) {
 			const char *data = strstr(line, "data=");

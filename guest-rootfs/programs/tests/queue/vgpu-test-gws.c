@@ -185,8 +185,8 @@ static void run_lists(void)
 	expect_list(0, 0);
 
 	/*
-	 * SDMA queues have no waves and cannot use GWS. The ioctl nevertheless allocates GWS for an
-	 * SDMA queue. Catches: the run list then gives GWS to the queue's process.
+	 * SDMA queues cannot use GWS, but the ioctl must succeed for an SDMA queue. Catches: the
+	 * run list gives GWS to the process of this queue.
 	 */
 	OK(vg_queue_create(&vg, gpu, RING, &sdma));
 	OK(gws_of(sdma.id, 1, NULL));

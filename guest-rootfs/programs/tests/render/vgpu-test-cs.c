@@ -414,7 +414,7 @@ static void timelines(void)
  * struct early - a CS that waits for another CS; submit_early() makes the waiting CS
  */
 struct early {
-	/** @u: file and IB of the CS */
+	/** @u: DRM file, context and IB of the waiting CS */
 	struct user *u;
 	/** @point: timeline point that the CS waits for */
 	struct drm_amdgpu_cs_chunk_syncobj point;
@@ -831,7 +831,10 @@ static void nested(void)
 	CHECK(*flag(&u, 4) == 0x133, "%#x", *flag(&u, 4));
 }
 
-/* Catches: a TRAP in an IB signals the fence of a job. */
+/*
+ * Catches: the driver signals a job's fence because of a TRAP in an IB. (Only the TRAP that the
+ * driver emits at the job's end may signal the fence.)
+ */
 static void traps(void)
 {
 	struct user u, v;

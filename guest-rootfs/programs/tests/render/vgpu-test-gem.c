@@ -345,7 +345,10 @@ static void process_ends(void)
 	OK(vg_fill_check(tap_gem_mmap(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
 }
 
-/* A dma-buf must give another file a handle of the same memory. */
+/*
+ * Export a BO as a dma-buf, and import the dma-buf in a second DRM file. The new handle must refer
+ * to the BO's memory.
+ */
 static void shared(void)
 {
 	const uint64_t size = 3 * VG_MIB;

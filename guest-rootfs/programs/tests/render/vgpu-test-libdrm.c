@@ -31,14 +31,7 @@ static void start(void)
 	CHECK(major == 3, "version %u.%u", major, minor);
 }
 
-/**
- * struct mem - a BO with its address
- * @bo: libdrm's handle of the BO
- * @va_range: libdrm's handle of the address range
- * @va: GPU address
- * @size: bytes
- * @cpu: CPU mapping
- */
+/* A BO that is mapped at the GPU address @va and at the CPU address @cpu. @size is in bytes. */
 struct mem {
 	amdgpu_bo_handle bo;
 	amdgpu_va_handle va_range;

@@ -96,8 +96,8 @@ static int push_out(int next, int n)
 }
 
 /*
- * The least recently used BOs must be evicted first: BOs 8 to 11, then the VM_ALWAYS_VALID BOs 0 to
- * 7 in the order of their creation.
+ * The least recently used BOs must be evicted first. These are BOs 8 to 11, because each job uses
+ * the VM_ALWAYS_VALID BOs 0 to 7. BOs 0 to 7 must follow in the order of their creation.
  */
 static void order(void)
 {

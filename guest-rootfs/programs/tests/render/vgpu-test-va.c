@@ -255,10 +255,6 @@ static void prt(void)
 	copy(VA, VA + VG_GIB, VG_MIB, &bo, &bo);
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0));
 	OK(vg_fill_check((char *)bo.cpu + VG_MIB, VG_MIB, 0x77777777));
-	/*
-	 * Replace a part of the PRT mapping with a mapping of the BO, and then again with a
-	 * PRT mapping.
-	 */
 	ERRNO(0, vr_gem_va(fd, bo.handle, REPLACE, VR_MAP_RW,
 			   VA + VG_GIB + VG_MIB, VG_MIB, VG_MIB));
 	copy(VA, VA + VG_GIB + VG_MIB, VG_MIB, &bo, &bo);
@@ -359,8 +355,8 @@ static void closed_while_used(void)
 }
 
 /*
- * Create BOs with VM_ALWAYS_VALID. Catches: a job can use the BO only if it lists the BO; the
- * BO can be shared with another file.
+ * A job can use a BO with VM_ALWAYS_VALID without listing the BO. No other file can import such a
+ * BO. Catches: a job that does not list the BO cannot use the BO; another file can import the BO.
  */
 static void always_valid(void)
 {

@@ -112,10 +112,6 @@ static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 		r = call();
 		failed = failed_one();
 		fail_nth(0);
-		/*
-		 * Without a failed allocation, @call must succeed. With one, @call may return
-		 * -ENOMEM or @other_error, too.
-		 */
 		CHECK(!r || failed, "%s: %d (%s) without a failure", name, r,
 		      strerror(-r));
 		CHECK(!r || r == -ENOMEM || r == other_error,
@@ -271,8 +267,8 @@ static void queue(void)
 }
 
 /*
- * The functions below fill VRAM with BOs, so that an allocation must evict BOs. A map of an
- * evicted BO must evict other BOs.
+ * The functions below fill VRAM with BOs. An allocation in VRAM then evicts BOs. Mapping an evicted
+ * BO brings the BO back to VRAM, and evicts other BOs.
  */
 
 static struct vg_bo *filler;
@@ -483,10 +479,7 @@ static int call_acquire(void)
 	return tap_ioctl(fresh_kfd, AMDKFD_IOC_ACQUIRE_VM, &args);
 }
 
-/*
- * Run one attempt in a child, because open files and the KFD process would stay in this
- * process.
- */
+/* Runs in a child, because only a process's first open() of /dev/kfd creates a KFD process. */
 static void newcomer(void *arg)
 {
 	unsigned int n = *(unsigned int *)arg;

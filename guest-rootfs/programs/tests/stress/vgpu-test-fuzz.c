@@ -60,9 +60,9 @@ static uint64_t word(void)
 	switch (below(9)) {
 	case 0:
 	case 1:
-		return below(10);	/* for handles, ids and operations */
+		return below(10);	/* may be a valid DRM handle, ID or operation */
 	case 8:
-		/* a gpu_id, or a handle: gpu_id in the high half, small id in the low half */
+		/* a gpu_id; or a KFD handle: gpu_id in the high half, ID in the low half */
 		return below(2) ? gpu->gpu_id :
 				  (uint64_t)gpu->gpu_id << 32 | below(6);
 	case 2:
@@ -168,7 +168,10 @@ static void random_ioctl(void)
 			0xff;
 		((struct drm_syncobj_timeline_wait *)args)->timeout_nsec = 0;
 	} else if (req == DRM_IOCTL_AMDGPU_SCHED) {
-		/* The ioctl changes the DRM file in.fd, so let in.fd be the file under test. */
+		/*
+		 * The ioctl changes the DRM file with the descriptor in.fd. Let the ioctl change
+		 * only the file under test, not any other open DRM file.
+		 */
 		((union drm_amdgpu_sched *)args)->in.fd = (uint32_t)fd;
 	}
 	/*
@@ -331,8 +334,8 @@ static void random_cs(uint32_t ctx, struct vr_ib *ib)
 }
 
 /*
- * IBs of the two threads. process() creates both IBs first: a random call could close the handle
- * of an IB that is being created.
+ * IBs of the two threads. process() creates both IBs before the threads make random calls. A random
+ * call could close the handle of an IB that is being created.
  */
 static struct vr_ib ibs[2];
 

@@ -257,8 +257,8 @@ static void keep_mmap_lock(void)
 }
 
 /*
- * Catches: restore_work waits for the mmap_lock of the process that it restores. Then KEEPERS
- * processes block the restore of all other processes.
+ * Catches: restore_work keeps its slot (kfd_restore_slots) during a wait for the process's
+ * mmap_lock. If KEEPERS processes cause such waits, no slot is left for any other process.
  */
 static void restore_behind_mmap_locks(void)
 {
@@ -590,15 +590,15 @@ static void many_names(void)
 	signal_event();
 	waiter_join(&w);
 	/*
-	 * Catches: the call counts as NAMES waiters of the event, so that the interrupt handler
-	 * defers the signal. Correct: one waiter.
+	 * Catches: a call that names the event NAMES times counts as NAMES waiters. The call is one
+	 * waiter, and the interrupt handler defers signals of events with many waiters only.
 	 */
 	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") == before,
 	      "one call was more than the interrupt handler wakes");
 
 	/*
-	 * The event is set once. The first of the two elements consumes the signal, so the wait
-	 * for all elements must time out.
+	 * Both elements name the same event, which is set once. The first element consumes the
+	 * signal, so a wait for both elements must time out.
 	 */
 	ERRNO(0, set_event());
 	CHECK(wait_for(two, 2, true, SOON) == KFD_IOC_WAIT_RESULT_TIMEOUT,

@@ -79,8 +79,8 @@ static void make_malloc(char *at)
 {
 	(void)at;
 	/*
-	 * 128 KiB is malloc()'s default threshold for mmap(). The piece is larger (MX_SIZE is
-	 * 256 KiB), so malloc() creates a separate mapping.
+	 * Set M_MMAP_THRESHOLD to 128 KiB, the default. malloc() then creates a separate mapping
+	 * for the piece, because the piece (256 KiB, MX_SIZE) is larger than this threshold.
 	 */
 	add_malloc(128 * VG_KIB);
 }

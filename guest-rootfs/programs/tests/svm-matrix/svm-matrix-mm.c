@@ -81,8 +81,9 @@ static void remapped_both(void)
 	/* Put the moved pieces back into mx.piece, because the caller checks mx.piece. */
 	swap_pieces(old);
 	/*
-	 * In shared memory, mx_gpu_write(3) has also changed the moved pieces. Their @want is up to
-	 * date: old and moved pieces share the buffer.
+	 * If pc->cpu and pc->p differ, both map the same file (MX_VIEWS). Above, mx_gpu_write(3)
+	 * wrote to this file through a third mapping, at the piece's old address. So pc->cpu must
+	 * show the written data.
 	 */
 	mx_each(pc)
 		if (pc->cpu != pc->p)
@@ -444,8 +445,8 @@ static void page_out(void *p, uint64_t size)
 }
 
 /*
- * Check that reclaim drops clean pages. Otherwise, paged_out() could not find that a GPU's write
- * leaves pages clean.
+ * Check that reclaim drops clean pages. If reclaim kept them, paged_out() would pass even if a
+ * GPU's write did not make pages dirty.
  */
 static void see_page_out(unsigned int is)
 {

@@ -150,7 +150,10 @@ void mx_register(void)
 
 bool mx_must_move(void)
 {
-	/* Both GPUs need the pages at once. One GPU may be unable to reach the other's VRAM. */
+	/*
+	 * In these cases both GPUs map the pages at the same time. The pages may stay in system
+	 * memory, because one GPU may be unable to reach the other GPU's VRAM.
+	 */
 	if (mx_gpus() > 1 && (mx.mode != MX_RETRY || mx.place == MX_IN_PLACE))
 		return false;
 	/* A prefetch need not migrate untouched pages of a file. */
@@ -292,8 +295,9 @@ void mx_cpu_check(void)
 }
 
 /*
- * Call @fn for each chunk of the memory, with the queues in turn. With one queue, each piece
- * (struct mx_piece) is one chunk.
+ * Split the memory into chunks, and call @fn for each chunk. The argument "turn" selects the queue
+ * for the chunk: chunks go to the queues in turn. With one queue, a chunk is a whole piece (struct
+ * mx_piece). With several queues, a piece has many chunks.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -345,8 +349,8 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 }
 
 /*
- * Emit a copy of a chunk to mx.out. If by_compute(), the compute queue also waits for the first
- * dword's expected value.
+ * Let an SDMA queue copy the chunk to mx.out. If it is the compute queue's turn, let the compute
+ * queue poll the chunk's first dword, too, until this dword has the expected value.
  */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {

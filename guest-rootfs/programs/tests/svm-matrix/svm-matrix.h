@@ -78,25 +78,35 @@ struct mx_action {
 	unsigned int needs, not, flags;
 };
 
-/* Where the memory is before the action, or how it gets there. */
+/*
+ * How the memory is placed:
+ * - MX_FAULTED: by retry faults of the GPUs
+ * - MX_IN_PLACE: stays in system memory, where the GPUs access it
+ * - MX_PREFETCHED: by a prefetch to the first GPU
+ * - MX_PREFERRED: by retry faults, with the first GPU as preferred location
+ * - MX_HALF: by a prefetch of one half to the first GPU, and of the rest to the second, if any
+ */
 enum mx_place { MX_FAULTED, MX_IN_PLACE, MX_PREFETCHED, MX_PREFERRED, MX_HALF };
 /*
- * How the GPU maps the memory: after retry faults, with XNACK off, or always (GPU_ALWAYS_MAPPED).
+ * When the driver maps the memory for the GPUs:
+ * - MX_RETRY: XNACK is on; after a retry fault
+ * - MX_NO_RETRY: XNACK is off; before any GPU access
+ * - MX_ALWAYS: XNACK is on; before any GPU access, because of the flag GPU_ALWAYS_MAPPED
  */
 enum mx_mode { MX_RETRY, MX_NO_RETRY, MX_ALWAYS };
 
 /**
- * struct mx_users - users of the memory
+ * struct mx_users - the GPUs and queues that access the memory in a case
  */
 struct mx_users {
 	/** @name: part of the case's name */
 	const char *name;
-	/** @gpus: number of GPUs that the users need */
+	/** @gpus: number of GPUs in use */
 	/** @queues: number of SDMA queues, which are distributed over the GPUs */
 	int gpus, queues;
 	/** @compute: whether there is also a compute queue */
 	bool compute;
-	/** @cost: relative cost of a case; expensive users get fewer cases */
+	/** @cost: relative cost of a case; the higher @cost, the fewer cases */
 	int cost;
 };
 

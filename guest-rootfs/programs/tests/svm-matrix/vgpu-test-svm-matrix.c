@@ -151,8 +151,8 @@ static int worth(const struct choice *c)
 	int d, rare = 0;
 
 	/*
-	 * Of two cases with equally many new pairs, the one with rarer place, mode and users is
-	 * worth more.
+	 * Among cases with equally many new pairs, a case is worth more if its place, mode and
+	 * users were chosen less often so far.
 	 */
 	for (d = PLACE; d < DIMENSIONS; d++)
 		rare += used[d][c->of[d]];
@@ -208,8 +208,8 @@ static void choose_each(void)
 }
 
 /*
- * Choose each case with a new pair: values that no chosen case combines. If @all is true, choose
- * all cases that make sense.
+ * Choose each case that has a new pair: two values that no chosen case has together. If the
+ * variable @all is true, choose all cases that make sense.
  */
 static void choose_rest(void)
 {
@@ -217,8 +217,8 @@ static void choose_rest(void)
 
 	do {
 		/*
-		 * If @all is false, a case needs a new pair (see above). Also skip cases
-		 * with huge pages (MX_THP) then, because they take long.
+		 * Unless @all is true, skip a case without a new pair (meetings() is 0),
+		 * and skip a case with huge pages (MX_THP), which takes long.
 		 */
 		if (makes_sense(&c) &&
 		    (all || (meetings(&c, false) &&

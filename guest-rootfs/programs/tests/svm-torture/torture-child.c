@@ -97,8 +97,8 @@ bool t_op_scribble(struct t_thread *t)
 	pid_t pid;
 
 	/*
-	 * Lock no part: other threads may change the slot's bytes meanwhile. So this op compares no
-	 * bytes.
+	 * Lock the slot's map, but not its parts. Other threads may therefore change the bytes, so
+	 * this op compares no bytes.
 	 */
 	t_lock_map(t, s, false);
 	ok = s->kind != T_SHARED;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops of threads with a GPU queue: copies and fills. An op keeps parts locked until the GPU has
- * finished with them.
+ * Ops of threads with a GPU queue: copies and fills. An op locks parts of slots, and unlocks these
+ * parts after the GPU has finished.
  */
 #include <sys/mman.h>
 
@@ -82,10 +82,7 @@ static void lock_two(struct t_thread *t, struct t_piece *src,
 		first = dst;
 		second = src;
 	}
-	/*
-	 * Lock the part of @dst for writing. Lock the part of @src for writing if @change_src, else
-	 * for reading.
-	 */
+	/* Lock in ascending order of slots and parts, so that threads cannot deadlock. */
 	t_lock_map(t, first->s, false);
 	lock_one(first, first == dst || change_src);
 	if (second->s != first->s)
@@ -111,7 +108,10 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 		t_unlock_map(dst->s);
 }
 
-/* At random, let the CPU read the whole part of @p, or let the engine read only @p. */
+/*
+ * Compare bytes with the shadow. At random, the CPU reads the whole part that contains @p, or the
+ * GPU reads only @p.
+ */
 static void check(struct t_thread *t, const struct t_piece *p)
 {
 	if (t_below(t, 2)) {
@@ -268,8 +268,8 @@ static struct t_piece overlap(const struct t_piece *a, const struct t_piece *b)
 }
 
 /*
- * @pages of the destination were dropped during a copy. Check that copied bytes there are blank
- * (t_blank()) or right. Update the shadow of @dst.
+ * @pages of the destination's slot were dropped while the GPU copied @src to @dst. Check that each
+ * byte of @dst in @pages is the copied byte or blank (t_blank()). Update the slot's shadow.
  */
 static void drop_dst(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
@@ -284,8 +284,8 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 }
 
 /*
- * @pages of the source were dropped during a copy. Check that each byte copied from there is the
- * former byte or blank (t_blank()). Update shadows.
+ * @pages of the source were dropped while the GPU copied @src to @dst. Check that each byte copied
+ * from @pages is blank (t_blank()), or the source's byte from before the drop. Update the shadows.
  */
 static void drop_src(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)

@@ -17,8 +17,8 @@
 #define PRESSURE_BOS	36
 
 /*
- * Call madvise() for random pages. This op and others that only migrate pages need no lock of a
- * part, even while the GPU copies.
+ * Call madvise() for random pages. Only the slot's map is locked, not the parts: the locks of the
+ * parts guard the contents, and a migration does not change contents.
  */
 static bool advise(struct t_thread *t, int advice)
 {
@@ -66,7 +66,10 @@ static int collapse_new(struct t_thread *t)
 	int r;
 
 	t_lock_map(t, s, true);
-	/* Other ops may have split slot 0 into VMAs with different anon_vmas, which never merge. */
+	/*
+	 * Other ops may have split slot 0 into several VMAs. VMAs with different anon_vmas cannot
+	 * merge again, so only a new mapping is certain to be one VMA.
+	 */
 	t_renew(t, s, false);
 	t_fresh(t, &all);
 	memcpy(s->at, s->shadow, s->size);

@@ -62,7 +62,7 @@ static int fill(int fd, const struct t_piece *p, uint64_t src)
 			at += (uint64_t)n;
 			src += src ? (uint64_t)n : 0;
 		}
-		/* The ioctl returns -EAGAIN if another thread calls fork() or mmap(). */
+		/* -EAGAIN: another thread is changing the mappings, e.g. by fork() or munmap(). */
 	} while (r == -EAGAIN);
 	return r;
 }

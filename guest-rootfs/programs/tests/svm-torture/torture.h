@@ -56,10 +56,10 @@ struct t_op {
 struct t_note {
 	/** @ns: time of the entry, from vg_now() */
 	/** @nth: t_thread.nth of the op */
-	/** @at: offset of the bytes in the slot */
-	/** @bytes: number of the bytes */
+	/** @at: offset in the slot of the first byte that the op used */
+	/** @bytes: number of bytes that the op used, from @at on */
 	uint64_t ns, nth, at, bytes;
-	/** @op: name of the op */
+	/** @op: t_op.name, or "-" outside an op */
 	const char *op;
 	/** @thread: t_thread.id of the op's thread */
 	int thread;
@@ -71,7 +71,7 @@ struct t_note {
 struct t_slot {
 	/** @index: number of the slot in t_slots */
 	int index;
-	/** @kind: kind of the slot's memory */
+	/** @kind: changes when t_renew() maps new memory */
 	enum t_kind kind;
 	/** @at: address of the slot */
 	/** @shadow: expected bytes of the slot; shared with children, and not used by the GPU */
@@ -122,11 +122,11 @@ struct t_piece {
  * struct t_thread - a thread and its current op
  */
 struct t_thread {
-	/** @id: number of the thread */
+	/** @id: names the thread in messages; seeds @rng */
 	int id;
-	/** @thread: handle of the thread */
+	/** @thread: for pthread_join() */
 	pthread_t thread;
-	/** @nth: number of the current op, that is, of ops that the thread ran before */
+	/** @nth: index of the current op, from 0 */
 	/**
 	 * @rng: state of the random numbers. t_begin_op() sets @rng to a hash of t_seed, @id and
 	 * @nth
@@ -189,8 +189,8 @@ void t_begin_op(struct t_thread *t, const struct t_op *op);
 void t_slots_init(void);
 struct t_slot *t_pick(struct t_thread *t);
 /*
- * A thread may wait for a child process or for the GPU while it holds locks of slots: neither takes
- * such locks.
+ * A thread that holds locks of slots may wait for a child process or for the GPU. This cannot
+ * deadlock, because child processes and the GPU do not take locks of slots.
  */
 void t_lock_map(struct t_thread *t, struct t_slot *s, bool write);
 void t_unlock_map(struct t_slot *s);
@@ -210,8 +210,8 @@ void t_unlock_parts(struct t_slot *s);
 void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
 /*
- * As t_lock_part() for writing, but choose and note (t_note()) some whole pages. Return false, with
- * nothing locked, if the part has none.
+ * As t_lock_part() for writing, but set @p to random whole pages of the part, and call t_note() for
+ * them. If the part has no whole page, return false with nothing locked.
  */
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 

@@ -241,7 +241,7 @@ static void torture(bool xnack, unsigned int length)
 		 t_lives());
 	report(t_gpu_ops, true);
 	report(t_cpu_ops, false);
-	/* The ops let the GPU access only accessible memory, so the driver must deny no fault. */
+	/* A denied fault is a bug, because the ops let the GPU access only accessible memory. */
 	CHECK(tap_driver_counter(t_gpu, "faults_unrepaired") == denied,
 	      "faults were denied");
 }

@@ -126,7 +126,10 @@ static void in_eviction(void)
 	}
 	enter();
 	vg_svm_prefetch(&vg, p, bytes, gpu->gpu_id);
-	/* On the debug kernel, the region is too small to force evictions: always use debugfs. */
+	/*
+	 * The debug kernel's region is too small to fill VRAM, so only race_evict() causes
+	 * evictions there.
+	 */
 	if (tap_debug_kernel() || !race_below(4))
 		race_evict(gpu);
 	leave();
@@ -204,8 +207,8 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 }
 
 /*
- * Wait until the victim is in an operation after 0 to 3 (random) completed ones, at most ten
- * seconds. Then wait for a random time.
+ * Wait until the victim is at a random point, often inside an operation. Return after 10 s in any
+ * case, because the victim may have exited.
  */
 static void await(const struct stage *s)
 {
@@ -233,8 +236,8 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims that repeat @fn, until enough were killed between enter() and leave() and each of
- * @counters has grown.
+ * Kill victims that repeat @fn. Enough victims must die inside the operation, which is between
+ * enter() and leave(). All @counters must grow.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {

@@ -386,9 +386,6 @@ static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 	copier_end(&c);
 }
 
-/*
- * Return the address of up to 64 pages at a random offset of the source @p, and their size.
- */
 static char *some_pages(char *p, unsigned int *rnd, uint64_t *size)
 {
 	*size = (1 + rand_r(rnd) % 64) * VG_PAGE;
@@ -451,13 +448,13 @@ static void storm_migrate(void)
 }
 
 /*
- * Unmap memory near the source @p after a copy by the GPU, so that the MMU notifier is called for
- * neighbouring addresses.
+ * Unmap other memory near the source of the copies (see storm()). The GPU has accessed this memory,
+ * so the driver must clear GPU mappings close to those of the source.
  */
 static void do_neighbours(char *p, unsigned int *rnd)
 {
 	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;
-	/* The kernel usually chooses an address near the source. */
+	/* The kernel usually chooses an address close to @p. A thread of storm() copies from @p. */
 	char *near = tap_anon(size);
 
 	(void)p;
@@ -588,8 +585,8 @@ static void touch(int zero)
 }
 
 /*
- * Body of a thread that runs before the main thread on their common CPU. Each touch interrupts a
- * migration by the main thread.
+ * Body of a thread that preempts the main thread: it has a higher priority on the same CPU. So its
+ * touches can interrupt migrations by the main thread.
  */
 static void *touch_first(void *arg)
 {
@@ -624,14 +621,17 @@ static void touched_at_once(void)
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!pthread_setaffinity_np(pthread_self(), sizeof(one), &one), "CPU");
-	/* The first migration takes longer than the others. */
+	/* Measure twice and keep the second time, because the first migration takes longer. */
 	for (i = 0; i < 2; i++) {
 		to_vram();
 		begin = vg_now();
 		touch(zero);
 		touch_us = (vg_now() - begin) / 1000 + 1;
 	}
-	/* A thread of normal priority would run again: the kernel's fair server would let it. */
+	/*
+	 * With normal priority, this thread would hide the bug: the kernel's fair server would let
+	 * it run, and its migration would end the repeated faults.
+	 */
 	run_first(1);
 	touch_running = 2;
 	for (i = 0; i < 2; i++)
@@ -640,7 +640,10 @@ static void touched_at_once(void)
 	do {
 		touch(zero);
 		n++;
-		/* Let kernel threads run on this CPU: the other threads wait for them. */
+		/*
+		 * Let kernel threads run on this CPU: the threads in touch_first() may wait for the
+		 * work of these kernel threads.
+		 */
 		vg_sleep_us(touch_us / 8);
 	} while (touch_running);
 	for (i = 0; i < 2; i++)

@@ -145,7 +145,10 @@ static void all_to_all(int xnack)
 	      traffic().peer - before.peer);
 	before = traffic();
 	for (round = 0; round < 3; round++) {
-		/* GPU i copies its part of each GPU's source to that GPU's output. */
+		/*
+		 * Each GPU copies a different part of each p[k]. Otherwise one GPU's correct copy
+		 * could hide another GPU's wrong copy.
+		 */
 		for (i = 0; i < vg.n_gpus; i++) {
 			for (k = 0; k < vg.n_gpus; k++)
 				OK(vg_emit_copy(&q[i],
@@ -209,7 +212,8 @@ static void by_fault(void)
 	for (i = 0; i < 4; i++) {
 		/*
 		 * Remove the GPUs' page table entries. The CPU's entries of pages in VRAM become
-		 * read-only, so GPUs may map these pages only for reading.
+		 * read-only, and the second mprotect() leaves them read-only. So GPUs may map
+		 * these pages only for reading.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -223,8 +227,8 @@ static void by_fault(void)
 		CHECK(!hive() || traffic().peer >= before.peer + PAGES,
 		      "%lu pages of a peer's", traffic().peer - before.peer);
 		/*
-		 * The CPU's entries of the pages are still read-only, so this write faults, and the
-		 * driver migrates the pages to system memory.
+		 * GPU 1 has mapped the pages only for reading, so this write by GPU 1 faults. In a
+		 * hive, the driver then migrates the pages from VRAM to system memory.
 		 */
 		gpu_write(1, p, SEED + i + 1);
 		OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[0].gpu_id));
@@ -393,7 +397,7 @@ static void unplugged(int xnack, bool remove)
 
 	start(xnack);
 	OK(vg_pci_name(&vg.gpu[0], name));
-	/* Without a hive, this memory is in system memory. */
+	/* In a hive, @p and @kept are in VRAM of GPU 0. Otherwise, both are in system memory. */
 	p = memory_at(0, SEED);
 	kept = memory_at(0, SEED + 1);
 	gpu_check(1, p, SEED);

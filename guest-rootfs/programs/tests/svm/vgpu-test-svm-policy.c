@@ -221,8 +221,8 @@ static void adaptive(void)
 	OK(vg_pattern_check(p, size, SEED, 0));
 
 	/*
-	 * The policy takes a prefetch as a sign that the GPU uses the range. So the first fault
-	 * must migrate its granule to VRAM.
+	 * The policy takes a prefetch as a sign that the GPU uses the range. So the first GPU fault
+	 * after the CPU's read below must migrate the granule of the fault to VRAM.
 	 */
 	p = filled(size, SEED + 1);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
@@ -399,8 +399,8 @@ static void two_adaptive(void)
 }
 
 /*
- * Two GPUs use a range alternately. If @goes_along, the first use by GPU 1 must migrate the range
- * to GPU 1, else no page.
+ * Two GPUs use a range alternately. If @goes_along is true, the first use by GPU 1 must migrate the
+ * whole range to GPU 1. If @goes_along is false, this use must migrate no page.
  */
 static void in_turn(const char *policy, bool goes_along)
 {

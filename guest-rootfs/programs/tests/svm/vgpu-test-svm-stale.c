@@ -23,7 +23,10 @@ static int to_server[2], to_test[2];
 /* Number of denied faults when the case started. */
 static uint64_t denied;
 
-/* A queue with a copy and then a fence, the copy's destination, and the fence's value. */
+/*
+ * A queue that executes a copy and then a fence. @dst is the copy's destination. @seq is the
+ * fence's value.
+ */
 struct job {
 	struct vg_queue q;
 	struct vg_bo dst;
@@ -103,8 +106,8 @@ static void *taker_run(void *arg)
 	char byte;
 
 	/*
-	 * Read the code of take() from the program file now. taker_go() would mistake a later
-	 * page-in for the wait for mmap_lock.
+	 * Call take() for other memory, so that the kernel pages in the code of take() now.
+	 * taker_go() would mistake a page-in in the second call for the wait for mmap_lock.
 	 */
 	t->way->take((char *)tap_anon(VG_PAGE + BYTES) + VG_PAGE);
 	t->tid = gettid();
@@ -189,13 +192,16 @@ static void served(struct vg_queue *q, uint32_t seq)
 	check_none_denied();
 }
 
-/* Create a queue with a copy of @bytes bytes from @src to a BO, and a fence. */
+/*
+ * Create a queue for @job, and emit two packets: a copy of @bytes bytes from @src to a new BO, then
+ * a fence. The caller submits these packets later.
+ */
 static void prepare(struct job *job, const char *src, uint64_t bytes)
 {
 	OK(vg_queue_create(&vg, gpu, 4096, &job->q));
 	/*
-	 * Ring the doorbell of the empty queue, so that a later doorbell causes no page fault. A
-	 * page fault on a doorbell page needs mmap_lock.
+	 * The first store to the doorbell page causes a page fault, which needs mmap_lock. Cause
+	 * this fault now, because later another thread may hold mmap_lock.
 	 */
 	vg_queue_submit(&job->q);
 	OK(vg_bo_create(&vg, gpu, bytes, VG_GTT, &job->dst));
@@ -336,8 +342,9 @@ static void after_mprotect(void)
 }
 
 /*
- * A fault arrives after munmap() removes the VMA and before svm_range_invalidate() records the
- * time. Catches: the driver denies the fault. Correct: drop as stale.
+ * A fault arrives after munmap() has removed the VMA. Afterwards, svm_range_invalidate() records
+ * the time in unmap_ts. Faults before this time are stale, so the driver must drop the fault.
+ * Catches: the driver denies the fault.
  */
 static void during_munmap(void)
 {

@@ -40,8 +40,8 @@ static pid_t start(void (*fn)(void))
 }
 
 /*
- * Let the GPU copy a page of a file with late replies (slow-file.h). The driver repairs the copy's
- * fault only after the reply.
+ * Let the GPU copy a page of the slow file (slow-file.h), and fault on this page. The file's server
+ * delays the read of the page. The driver can repair the fault only after this read.
  */
 static void stalled(void)
 {
@@ -210,8 +210,8 @@ static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 }
 
 /*
- * Catches: while a page-in for a fault of one process stalls, a fault or the end of another process
- * waits for the page-in.
+ * Catches: a stalled page-in for one process blocks another process, so that the other process can
+ * neither fault nor end.
  */
 static void goes_on(void)
 {

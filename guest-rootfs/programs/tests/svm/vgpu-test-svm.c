@@ -517,8 +517,8 @@ static void ends_under_copies(void *arg)
 	(void)arg;
 	xnack_off_ranges(size, &src, &dst);
 	/*
-	 * Create many ranges: the exit clears entries range by range, so the copies continue
-	 * meanwhile.
+	 * Create many ranges. The exit of the process clears the entries of one range after the
+	 * other, so copies still run when the first entries are cleared.
 	 */
 	for (i = 0; i < size / VG_PAGE; i += 4)
 		OK(vg_svm_set1(&vg, src + i * VG_PAGE, VG_PAGE,
@@ -551,8 +551,8 @@ static void xnack_off_ends(void)
 }
 
 /*
- * XNACK off. Catches: SET_ATTR leaves pages unmapped because it takes a range as complete; SET_ATTR
- * writes the entries of mapped pages again.
+ * XNACK off. Catches: SET_ATTR treats a range as mapped although some pages are not, and leaves
+ * these pages unmapped. Catches: SET_ATTR writes the entries of mapped pages again.
  */
 static void xnack_off_again(void)
 {

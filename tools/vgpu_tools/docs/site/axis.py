@@ -22,7 +22,7 @@ def duration(ms: float) -> str:
 
 
 def microseconds(us: float) -> str:
-    """Return a latency in whole µs or, from 1000 µs on, as `duration()` does."""
+    """Return a time in µs as text with a unit (µs, ms or s)."""
     return duration(us / 1000) if us >= 999.5 else f"{us:.0f} µs"
 
 
@@ -35,8 +35,8 @@ def ticks(length: float, most: int = 6) -> list[float]:
 
 
 class Warp:
-    """The axis of the demo's timeline, from the start of the first step to the end of the last step.
-    Each step has its own scale. Gaps between steps are drawn shorter than steps of equal duration."""
+    """The axis of the demo's timeline, from first to last step. Each step has its own scale. A gap is the time between
+    two steps. A gap is drawn narrower than a step that takes equally long."""
 
     def __init__(self, steps: Sequence[Numbers]) -> None:
         pieces: list[tuple[float, float, float, Numbers | None]] = []  # begin, end, weight, step
@@ -70,9 +70,9 @@ class Warp:
         return self.length
 
     def between(self, memory: Numbers) -> Numbers:
-        """Return the samples of memory between the start and the end of the axis. At each end of
-        the axis, add a sample with the values of the last sample before this end, if there
-        is one."""
+        """Return the samples of memory on the axis, and two samples at the borders of the axis. The
+        sample at the start has the last values from before the start. The sample at the end has
+        the last values on the axis. Without such values, the sample is left out."""
         first, last = self.pieces[0][0], self.pieces[-1][1]
         samples = list(zip(memory["times"], memory["vram"], memory["gtt"], strict=True))
         before = [(first, *values) for at, *values in samples if at < first][-1:]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`. Reads sources from standard input and
-writes SVG to standard output: JSON objects by file name.
+"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`. Standard input and standard output are
+JSON objects. They map file names to sources (input) or SVG (output).
 """
 
 import json
@@ -13,7 +13,8 @@ from vgpu_tools.docs.site.browser import chromium
 
 
 def main(scripts: list[str]) -> None:
-    """Draw all sources. `scripts` are the JavaScript files of Mermaid and WaveDrom."""
+    """Read the sources of pictures from standard input, and write the pictures to standard output. `scripts`: paths of
+    the JavaScript files of Mermaid and WaveDrom."""
     drawn = {}
     with chromium() as browser, browser.new_page() as page:
         for script in [*scripts, Path(__file__).with_name("draw.js")]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws the picture one-fault: a fault from raise to replay, with a lane for the engine, the interrupt, the driver's
-worker, and the replay."""
+"""Draws the picture "one-fault", which shows one fault from its raise to its replay. The engine, the interrupt, the
+driver's worker and the replay have a lane each."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -15,8 +15,8 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-# Distances from the picture's left edge, in points: the time axis; the rows' left edge; the right edge of the times in
-# the rows.
+# Distances from the picture's left edge, in points. AXIS: the time axis. LEADER: the left edge of the rows; lines lead
+# from the axis to this edge. TIMES: the right edge of the event's time in each row.
 AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
@@ -76,9 +76,9 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row where a bar begins (`end` is "begin") or ends (`end` is "end"). This is the row of the mark
-    (event) at that time in the bar's lane (column). Without such a mark, return `outside`."""
-    # If there are several such marks, the bar begins at the first or ends at the last of them.
+    """Return the row where a bar begins or ends. `end` is "begin" or "end". The bar begins or ends at a mark (event) in
+    the bar's lane (column), at the time `bar[end]`. If there is no such mark, return `outside`."""
+    # Several marks may match. The bar begins at the first of them or ends at the last.
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
 
