@@ -156,8 +156,8 @@ static void lives_of_queue(struct bench *b, const char *kind,
 }
 
 /*
- * Measure CREATE_QUEUE and DESTROY_QUEUE while the process has no other queue. Each CREATE_QUEUE
- * then also makes evicted BOs of the process resident.
+ * Measure CREATE_QUEUE and DESTROY_QUEUE while the process has no other queue. For the first queue
+ * of a process, CREATE_QUEUE also validates all mapped BOs. The measured time includes this work.
  */
 static void bench_queues(struct bench *b)
 {

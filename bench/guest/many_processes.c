@@ -23,8 +23,8 @@
 #define POLL_US		2000
 
 /*
- * Only the first WITH_SDMA processes have SDMA queues, two each. Together, these processes use all
- * 16 hardware queues that the device has for SDMA queues without XGMI.
+ * Only the first WITH_SDMA processes have SDMA queues: a device has only 16 hardware queues for the
+ * queue type KFD_IOC_QUEUE_TYPE_SDMA.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 

@@ -125,7 +125,10 @@ static void measure_ranges(struct bench *b, char *base, uint64_t n,
 	 */
 	start = vg_now();
 	for (i = 0; i < TRIES / 2; i++) {
-		/* *used differs between calls with the same @n, so they split different ranges. */
+		/*
+		 * Each call of measure_ranges() with the same @n has another value of *@used, and
+		 * so splits other ranges.
+		 */
 		uint64_t at = n / (TRIES / 2) * i + *used;
 
 		must(vg_svm_set1(&b->vg, range_at(base, at) + VG_PAGE, VG_PAGE,

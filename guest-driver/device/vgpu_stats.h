@@ -16,11 +16,11 @@ enum vgpu_counter {
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
-	/* bytes that page-table updates took: entries written by CPU, packets submitted to SDMA */
+	/* size of page-table updates in bytes: entries written by the CPU, plus packets for SDMA */
 	VGPU_STAT_PT_BYTES,
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	/* interrupts that scan_work handles later, because too many calls wait for the KFD event */
+	/* interrupts left to scan_work: too many WAIT_EVENTS calls to wake in interrupt context */
 	VGPU_STAT_EVENTS_DEFERRED,
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM pages migrated to VRAM */
 	VGPU_STAT_PAGES_TO_SYSTEM,	/* SVM pages migrated to system memory */

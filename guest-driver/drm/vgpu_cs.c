@@ -156,7 +156,7 @@ static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
 /*
  * Return true if the job must wait for @fence:
  * - KERNEL: always
- * - WRITE, READ: unless @explicit is true, or the fence is from a job of the same file
+ * - WRITE, READ: only if @explicit is false and @fence is not from a job of the same file
  */
 static bool cs_must_wait(struct vgpu_cs *cs, struct dma_fence *fence,
 			 enum dma_resv_usage usage, bool explicit)

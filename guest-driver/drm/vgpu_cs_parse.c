@@ -328,9 +328,11 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * Return:
  * * 0, -EFAULT, -ENOMEM; -ERESTARTSYS on a signal
  * * -EINVAL: invalid argument, invalid BO for the user fence, or unknown syncobj to signal
- * * -ENOENT: unknown BO list, unknown BO in a list, unknown syncobj to wait for, or no engine
+ * * -ENOENT: unknown BO list, unknown BO in a list, unknown syncobj to wait for, or no SDMA engine
+ *   for the job
  * * -ETIME: a timeline point was not submitted within five seconds
- * * the error of a ring's last job, if an IB or a dependency names this ring
+ * * error of a ring's last job, as in amdgpu: an IB or a dependency names a context's ring, and the
+ *   last job on that ring failed with this error
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

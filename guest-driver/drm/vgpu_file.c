@@ -411,11 +411,11 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
 }
 
 /**
- * vgpu_file_stop_jobs() - free a file's contexts, so that each job starts or ends
+ * vgpu_file_stop_jobs() - free a file's contexts
  * @file: file that is about to be closed; the handles are still open
  *
- * Waits until the file's jobs have started. A fatal signal or a timeout ends the wait. Then the
- * jobs that have not started end with -ESRCH (see vgpu_ctx_put()).
+ * First waits until the file's jobs have started. If a fatal signal or a timeout ends the wait
+ * early, jobs that have not started end with -ESRCH (see vgpu_ctx_put()).
  *
  * Context: sleeps.
  */

@@ -215,7 +215,7 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 		do {
 			pte = READ_ONCE(gart->shadow[i]);
 			writeq(pte, &gart->table[i]);
-			mb();	/* order the write of the entry before the read of the shadow */
+			mb();	/* pairs with barriers in gart_write() and vgpu_gart_unbind() */
 		} while (pte != READ_ONCE(gart->shadow[i]));
 		if (!(i % SZ_4K))
 			cond_resched();

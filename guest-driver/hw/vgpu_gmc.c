@@ -28,8 +28,9 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
 /*
- * PAGE_TABLE_DEPTH: levels below the root PDB2, that is PDB1 and PDB0. PTBs do not count: an entry
- * of PDB0 is a PTE unless VGPU_PTE_TF is set.
+ * Value of the register field PAGE_TABLE_DEPTH: two levels below the root PDB2, namely PDB1 and
+ * PDB0. PTBs do not count as a level, because only some entries of PDB0 lead to a PTB (those with
+ * VGPU_PTE_TF).
  */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9

@@ -168,8 +168,8 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 	comes = hw->inv_hung || hw->inv_epoch != epoch;
 	spin_unlock(&hw->inv_lock);
 	/*
-	 * No reset will come: the device was given up, or vgpu_hw_recover() has refused the
-	 * request (before vgpu_reset_start(), after vgpu_reset_stop()).
+	 * No reset will come. The device was given up, or vgpu_hw_recover() has refused the
+	 * request. It refuses requests before vgpu_reset_start() and after vgpu_reset_stop().
 	 */
 	if (!comes)
 		return -ETIMEDOUT;

@@ -58,8 +58,11 @@
 static_assert(VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE +
 	      VGPU_VRAM_MAGIC_WORDS * sizeof(u64) <= VGPU_VRAM_RESERVED);
 /*
- * vgpu_nbio_init() checks that the size of VRAM is a multiple of VGPU_VRAM_RESERVED. So the part
- * that mm/ manages is a multiple of 2 MiB, too.
+ * mm/ manages all VRAM except the last VGPU_VRAM_RESERVED bytes. The size of the managed part is a
+ * multiple of 2 MiB for two reasons:
+ *
+ * - VGPU_VRAM_RESERVED is a multiple of 2 MiB. The next line checks this.
+ * - The size of VRAM is a multiple of VGPU_VRAM_RESERVED. vgpu_nbio_init() checks this.
  */
 static_assert(VGPU_VRAM_RESERVED && !(VGPU_VRAM_RESERVED % SZ_2M));
 static_assert(VGPU_VRAM_RESERVED < VGPU_VRAM_MIN);
@@ -76,8 +79,8 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
  * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c). The other
  * engines are:
  *
- * - 0 to 2, which firmware uses on the chip
- * - 3 to 5 and 16, which are defined below
+ * - 0 to 2: not used by the driver, because firmware uses them on the real GPU
+ * - 3 to 5 and 16: defined below
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
 /* Invalidation engine that is left to the CP, on both hubs. */

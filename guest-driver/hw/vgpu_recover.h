@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The steps by which reset/ recovers an engine, the GART or the device. Functions are
- * documented where they are defined.
+ * Functions that the code in folder reset/ calls to recover an engine, the GART or the device.
+ * They are documented where they are defined.
  */
 #ifndef VGPU_HW_RECOVER_H
 #define VGPU_HW_RECOVER_H

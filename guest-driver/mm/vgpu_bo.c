@@ -417,8 +417,9 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @mc_addr: receives the address for VMID 0, if not NULL
  * @cpu: receives the CPU address (I/O memory if in VRAM), if not NULL
  *
- * Context: sleeps. After 3 s, starts no new wait for free VRAM. Reserves other BOs only by trylock,
- * so the caller may hold locks that are taken under reservations.
+ * Context: sleeps. If VRAM is full, waits and tries again. Gives up at the latest when a try fails
+ * more than 3 s after the call began. Reserves other BOs only by trylock, so the caller may hold
+ * locks that are taken under reservations.
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
@@ -461,7 +462,9 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 
 /**
  * vgpu_bo_free_kernel() - undo vgpu_bo_create_kernel()
- * @bo: the BO; set to NULL. No engine uses the BO any more. If *@bo is NULL, nothing is done
+ * @bo: pointer to the BO; *@bo is set to NULL. If *@bo is NULL already, nothing is done
+ *
+ * The caller ensures that no engine uses the BO any more.
  */
 void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 {

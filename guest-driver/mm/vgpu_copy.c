@@ -398,9 +398,8 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 		return ERR_PTR(-EINVAL);
 	vgpu_res_first(res, 0, res->size, &cur);
 	/*
-	 * Fences that the clear waits for:
-	 * - KERNEL (@fresh): moves and clears
-	 * - BOOKKEEP: all fences, because jobs may still write to @res
+	 * If @fresh is true, the clear waits only for moves and clears (usage KERNEL). Otherwise
+	 * the clear waits for all fences of the BO, because jobs may still write to @res.
 	 */
 	while (!ret && cur.remaining)
 		ret = clear_chunk(vdev, resv, usage, &cur, skip, &fence);
@@ -409,8 +408,9 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
 /*
- * A pair is a VRAM page and a system page (@sys). Returns true unless @sys is 0 (no system page) or
- * DMA_MAPPING_ERROR (skip the pair).
+ * A pair is a VRAM page and a system page (@sys). Returns true if the pair is copied. If @sys is 0,
+ * there is no system page, so a copy to VRAM clears the VRAM page. DMA_MAPPING_ERROR: the pair is
+ * skipped.
  */
 static bool pair_copies(dma_addr_t sys)
 {

@@ -397,8 +397,9 @@ int vgpu_copy_start(struct vgpu_device *vdev)
 
 	vdev->mman->ready = true;
 	/*
-	 * Push a NOP to each queue: drm_sched counts a queue as load only from the first job on.
-	 * The render node chooses schedulers by load.
+	 * Push a NOP to each queue, so that drm_sched counts each queue as load of its scheduler.
+	 * Otherwise the load of the schedulers would be unequal until each queue has had a copy.
+	 * The render node chooses the scheduler with the least load.
 	 */
 	for (i = 0; !ret && i < VGPU_NUM_COPY_QUEUES; i++) {
 		struct vgpu_copy_job *job = vgpu_copy_job_new(vdev, i, 1);

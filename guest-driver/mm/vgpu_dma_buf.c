@@ -438,8 +438,8 @@ int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma)
 	int ret;
 
 	/*
-	 * The DRM core has set vm_private_data and vm_ops for this driver. Reset them, because the
-	 * exporter's mmap() sets its own values.
+	 * The DRM core has set vm_private_data and vm_ops for this driver. Clear both members,
+	 * because the exporter's mmap() may leave them as they are.
 	 */
 	vma->vm_private_data = NULL;
 	vma->vm_ops = NULL;

@@ -169,7 +169,8 @@ struct vgpu_bo_state {
 	bool vram_lost;
 	/**
 	 * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM that affected the
-	 * BO; valid if @vram_lost is true. VGPU_STAT_BOS_LOST counts the BO once for each loss
+	 * BO; valid if @vram_lost is true. Prevents VGPU_STAT_BOS_LOST from counting the BO twice
+	 * for one loss
 	 */
 	int lost_epoch;
 	/** @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true */

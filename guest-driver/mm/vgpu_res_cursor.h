@@ -40,9 +40,11 @@ struct vgpu_res_cursor {
 	/**
 	 * @node:
 	 *
-	 * * in a walk of DMA addresses: array element at which the next run begins
-	 * * for a resource without addresses: NULL
-	 * * otherwise: buddy block or drm_mm node of the current run
+	 * * after vgpu_res_first_dma(): array element at which the next run begins
+	 * * after vgpu_res_first(), in VRAM: struct gpu_buddy_block of the current run
+	 * * after vgpu_res_first(), in the GART, the doorbell BAR or the MMIO page: struct
+	 *   drm_mm_node of the current run
+	 * * after vgpu_res_first(), if the GPU has no addresses for the resource: NULL
 	 */
 	const void *node;
 	/**

@@ -19,7 +19,7 @@ struct drm_printer;
 struct vgpu_device;
 
 /**
- * struct vgpu_vram_mgr - allocates VRAM, and lists the BOs that lost their content or left VRAM
+ * struct vgpu_vram_mgr - allocates VRAM, and records which BOs lost their content in a reset
  */
 struct vgpu_vram_mgr {
 	/** @manager: TTM's manager; its size and usage are in bytes */

@@ -199,8 +199,8 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Announce a move that waits for jobs and queues using the BO. Call only for BOs without importers:
- * only vgpu_ttm_move_notify() notifies importers.
+ * Mark the BO's GPU mappings as stale before a move is queued behind the jobs and queues that use
+ * the BO. The BO must have no importers, because this function does not notify importers.
  */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
@@ -271,8 +271,8 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
 	/*
-	 * A queued move may wait for the eviction fence of user queues. This cannot deadlock: the
-	 * eviction fence waits for no move.
+	 * Return true even if user queues use the BO: the queued move then waits for the queues'
+	 * eviction fence. This cannot deadlock, because an eviction fence does not wait for moves.
 	 */
 	return list_empty(&to_bo_state(bo)->attachments);
 }
@@ -389,8 +389,9 @@ static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 	if (ret)
 		return ret;
 	/*
-	 * -EBUSY: TTM's walk skips this BO. Do not move the BO to the end of the LRU list, where
-	 * the walk would meet this BO endlessly.
+	 * After -EBUSY, TTM's walk of the LRU list goes on to the next BO; most other errors would
+	 * end the walk. If vacate() fails, do not move the BO to the end of the list: the walk
+	 * would find the BO there again, and would never end.
 	 */
 	if (!bo->owner_ops->vacate(bo))
 		return -EBUSY;

@@ -28,8 +28,9 @@ struct vgpu_userptr {
 	/** @flags: AMDGPU_GEM_USERPTR_* */
 	u32 flags;
 	/**
-	 * @invalidate: function that stops the use of the pages (KFD: user queues have no fences).
-	 * If NULL, @notifier waits for the fences in the BO's reservation instead
+	 * @invalidate: function that stops the use of the pages. If NULL, @notifier waits for the
+	 * fences in the BO's reservation instead. KFD sets @invalidate, because the work of user
+	 * queues has no fences
 	 */
 	vgpu_userptr_invalidate_fn invalidate;
 	/** @owner: argument of @invalidate */
@@ -426,8 +427,8 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
 		if (ret)
 			return ret;
 		/*
-		 * -EAGAIN: another thread has unbound the pages, or has taken the found pages and
-		 * failed to bind them. Look up the pages again.
+		 * -EAGAIN: after vgpu_userptr_prepare(), another thread unbound the pages, or took
+		 * them from vgpu_userptr.found and failed to bind them. Look up the pages again.
 		 */
 		ret = vgpu_userptr_bind(bo);
 		ttm_bo_unreserve(&bo->tbo);
@@ -439,10 +440,12 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
  * vgpu_userptr_valid() - whether the bound pages are those of the process
  * @bo: user pointer, reservation held
  *
+ * If the result is true, the caller may add fences to the reservation before it drops the lock. The
+ * MMU notifier then waits for these fences, if vgpu_userptr.invalidate is NULL.
+ *
  * Context: vgpu_mm_notifier_lock() is held.
  *
- * Return: true if the pages are valid. Then the MMU notifier waits for fences that the caller adds
- * to the reservation before dropping the lock. If false, call vgpu_userptr_prepare() again.
+ * Return: true if the pages are valid; false if vgpu_userptr_prepare() must be called again.
  */
 bool vgpu_userptr_valid(struct vgpu_bo *bo)
 {

@@ -59,8 +59,9 @@ static bool vram_leaves(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if the BO may be evicted. Otherwise updates *@kept, the shortest wait in jiffies
- * until an owner allows an eviction (0: unknown). The reservation is held.
+ * Returns true if the BO may be evicted. If the BO's owner forbids the eviction for a known time,
+ * stores this time in *@kept, unless *@kept already has a shorter time. *@kept is in jiffies; 0
+ * means that no time is known yet. The reservation is held.
  */
 static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -76,7 +77,10 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 		return false;
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
-	/* @left is 0 if evict_ok() has meanwhile become true, or if evict_in() knows no time. */
+	/*
+	 * If @left is 0, the time is unknown, or the BO has become evictable since the first call
+	 * of evict_ok(). So call evict_ok() again.
+	 */
 	return !left && ops->evict_ok(bo);
 }
 
@@ -89,7 +93,10 @@ static bool vram_search_take(struct vram_search *s,
 {
 	if (!tbo || tbo->pin_count)
 		return false;
-	/* Also stop if another thread holds the reservation, since the BO cannot be tested then. */
+	/*
+	 * If another thread holds the reservation, stop at @tbo without the two tests below.
+	 * vram_evict_found() then waits for the reservation and makes these tests.
+	 */
 	s->locked = dma_resv_trylock(tbo->base.resv);
 	if (!s->locked || vram_leaves(tbo) || vram_evictable(tbo, &s->kept)) {
 		if (ttm_bo_get_unless_zero(tbo))
@@ -316,7 +323,8 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 	/*
 	 * Return 1 (try again) in these cases:
 	 * - A BO is evictable now, or VRAM was freed.
-	 * - A reserved BO could not be tested, and no other BO becomes evictable at a known time.
+	 * - A reserved BO may be evictable (hope.held), and there is no known time to wait for
+	 *   (hope.kept is 0).
 	 *
 	 * Pause first, so that other threads make progress.
 	 */

@@ -109,8 +109,9 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * GPU_BUDDY_CONTIGUOUS_ALLOCATION aligns to the size instead of @align. If the size is at
-	 * most @align, the allocator takes one aligned block anyway.
+	 * GPU_BUDDY_CONTIGUOUS_ALLOCATION aligns to the size, rounded up to a power of two. That is
+	 * too little if the size is less than @align. Without the flag, the allocator takes a
+	 * single block for such a size, aligned to @align.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;

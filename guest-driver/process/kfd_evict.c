@@ -342,7 +342,8 @@ static int kfd_restore_try(struct kfd_process *p)
 
 /*
  * Take kfd_process.mutex and a slot of kfd_restore_slots. Returns false, with neither held, if a
- * trylock of the mutex fails. Never sleeps on the mutex while holding a slot.
+ * trylock of the mutex fails. After KFD_RESTORE_BUSY failed trylocks, sleeps on the mutex instead,
+ * and returns true. Never sleeps on the mutex while holding a slot.
  */
 static bool kfd_restore_lock(struct kfd_process *p)
 {

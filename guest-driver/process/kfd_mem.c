@@ -128,7 +128,9 @@ void kgd_mem_unlink(struct kgd_mem *mem)
 
 /**
  * kgd_mem_add_to_process() - add memory to the list of the BOs of its process
- * @mem: memory with its BO; kgd_mem_destroy() removes it from the list
+ * @mem: memory; kgd_mem.bo is set already
+ *
+ * kgd_mem_destroy() removes @mem from the list.
  *
  * Context: kfd_process.mutex is held.
  */
@@ -159,8 +161,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * Minimum number of tries to allocate VRAM while the allocation fails with -ENOMEM. Other threads
- * may take the VRAM that was freed for this allocation.
+ * Minimum number of tries to allocate VRAM before the time limit KGD_MEM_CREATE_TIME applies.
+ * Several tries may be needed, because other threads may take the VRAM that was freed for a try.
  */
 #define KGD_MEM_CREATE_TRIES	16u
 /*

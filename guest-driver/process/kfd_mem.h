@@ -50,14 +50,14 @@ struct kfd_mem_attachment {
 };
 
 /**
- * struct kgd_mem - memory of a process: an allocation, an import, or a mapping of GEM_VA
+ * struct kgd_mem - memory of a process: an allocation, an import, or a BO mapped by ioctl GEM_VA
  *
  * A member that names no lock is protected by kfd_process.mutex, or does not change after creation.
  */
 struct kgd_mem {
 	/**
-	 * @bo: the BO, referenced. Several struct kgd_mem may share a BO of doorbells or of the
-	 * MMIO page, and a BO with a dma-buf or a GEM handle
+	 * @bo: the BO, referenced. Several struct kgd_mem may share a BO of one of these kinds:
+	 * doorbells; the MMIO page; a BO with a dma-buf; a BO with a GEM handle
 	 */
 	struct vgpu_bo *bo;
 	/**
@@ -75,8 +75,9 @@ struct kgd_mem {
 	/** @domain: domain of the BO: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP */
 	u32 domain;
 	/**
-	 * @mapped_to_gpu_memory: number of mappings; if @gem is set, mappings of GEM_VA. Written
-	 * with kfd_process.mutex and the BO's reservation held, read with one of the two held
+	 * @mapped_to_gpu_memory: number of mappings; if @gem is set, only those that the ioctl
+	 * GEM_VA has created. Written with kfd_process.mutex and the BO's reservation held, read
+	 * with one of the two held
 	 */
 	unsigned int mapped_to_gpu_memory;
 	/** @va: GPU address in every VM that maps the memory; unused if @gem is set */
@@ -95,8 +96,9 @@ struct kgd_mem {
 	/** @is_imported: true for an import. (@dmabuf is set for an export, too.) */
 	bool is_imported;
 	/**
-	 * @gem: the kfd_process_device in whose VM GEM_VA maps the memory (kfd_mem_gem.c); NULL for
-	 * an allocation or import. Memory with @gem has no KFD handle
+	 * @gem: NULL for an allocation or import. Otherwise the ioctl GEM_VA has mapped the BO in
+	 * the VM of this kfd_process_device (kfd_mem_gem.c), and user space has no KFD handle of
+	 * the memory
 	 */
 	struct kfd_process_device *gem;
 	/**

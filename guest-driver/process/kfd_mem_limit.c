@@ -21,8 +21,8 @@
 static DEFINE_SPINLOCK(kfd_mem_limit_lock);
 static u64 kfd_mem_gtt_used;	/* bytes of BOs that are charged to GTT */
 /*
- * Bytes charged to VRAM, summed over all GPUs. For each GPU, only the part above the size of the
- * GPU's VRAM counts.
+ * Bytes by which the BOs charged to a GPU's VRAM exceed the size of this VRAM, summed over all
+ * GPUs.
  */
 static u64 kfd_mem_vram_excess;
 

@@ -125,8 +125,9 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * Memory without a dma-buf and without a GEM_VA mapping does not share its reservation,
-	 * except doorbells and the MMIO page. These are pinned and need no eviction fence.
+	 * Without a search, return false if @mem has neither a dma-buf nor a GEM_VA mapping. Then
+	 * @mem shares no reservation with other memory, or @mem is doorbells or the MMIO page.
+	 * Doorbells and the MMIO page are pinned and need no eviction fence.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
@@ -320,8 +321,9 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * The mapping failed on a later GPU than @vdev, but @frees is a count of @vdev. So
-		 * begin the next try at that later GPU.
+		 * The mapping on @vdev succeeded, but the mapping on a later GPU failed. @frees
+		 * counts the frees of VRAM on @vdev only. So do not make room yet: the next try
+		 * begins at the later GPU, and reads the count there.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

@@ -271,8 +271,8 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);
 		/*
-		 * Do not go on to the next BO after -ENOMEM, which TTM may return for -EDEADLK.
-		 * After -EDEADLK, all reservations must be dropped first (kgd_mem_send_ahead()).
+		 * Stop also after -ENOMEM: TTM may turn -EDEADLK into -ENOMEM. After -EDEADLK, all
+		 * reservations must be dropped before another BO is locked (kgd_mem_send_ahead()).
 		 */
 		if (ret)
 			return ret;

@@ -299,8 +299,8 @@ struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 /**
  * kfd_process_device_by_node_id() - find a process's state on a GPU by the GPU's global id
  * @p: process
- * @gpu_id: kfd_node.gpu_id, the same for all processes. Offsets for mmap and requests of a debugger
- *          contain this id
+ * @gpu_id: kfd_node.gpu_id, the same for all processes. User space passes this id in the offset of
+ *          mmap(), and a debugger passes it in ioctls
  *
  * Context: any; takes no lock.
  *
@@ -441,7 +441,8 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
  * @not_present: true if the hardware found no valid PTE
  * @write: true if the access was a write
  *
- * After the report, do not change the PTE of @page: the process may have mapped memory there.
+ * The report wakes user space, which may then map memory at @page. So the caller must not write the
+ * PTE of @page after the report.
  *
  * Context: the fault worker.
  */

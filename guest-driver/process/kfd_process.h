@@ -152,8 +152,9 @@ struct kfd_process {
 	/** @pasid: id of the address space in the hardware, the same on every GPU */
 	u16 pasid;
 	/**
-	 * @ref: reference count. @mmu_notifier owns a reference until after mmu_notifier_put(), so
-	 * the count is not 0 while the process is in the hash
+	 * @ref: reference count. @mmu_notifier owns a reference until after mmu_notifier_put(). The
+	 * process leaves the hash before mmu_notifier_put(). So the count is not 0 while the
+	 * process is in the hash
 	 */
 	struct kref ref;
 	/** @release_work: tears the process down after the last reference */

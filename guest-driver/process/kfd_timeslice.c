@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Computes how long evictions spare the BOs of a restored process under memory overcommit.
+ * Computes for how long the BOs of a restored process must not be evicted.
  *
- * If BOs could be evicted at any time, processes could evict each other so often that no queue
- * runs.
+ * If BOs could be evicted at any time, processes could evict each other so often under memory
+ * overcommit that no queue runs.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -102,9 +102,11 @@ bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 m
 	if (mem_type == TTM_PL_VRAM && !back)
 		return kfd_timeslice_left(t, now);
 	/*
-	 * Other evictions may be refused for longer, because nothing fails after a refusal:
-	 * - From VRAM, for another process's restore: that restore uses GTT instead.
-	 * - From GTT, and swap-out: TTM exceeds its limit of system memory.
+	 * Here, TTM needs VRAM for another process's restore (@back is true), or the BO is not in
+	 * VRAM. The eviction may be refused even after active_until: a refusal makes nothing fail.
+	 * - If the BO is in VRAM, the restore uses GTT instead of VRAM.
+	 * - If the BO is in GTT or system memory, TTM evicts or swaps out another BO, or exceeds
+	 *   its limit of system memory.
 	 */
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:

@@ -49,8 +49,8 @@ struct vgpu_reset {
 	/** @notify_work: performs the notifications of @notify */
 	struct work_struct notify_work;
 	/**
-	 * @notify: bitmap. VGPU_RECOVER_ENGINE(): @client must be notified that this engine was
-	 * recovered. RESET_NOTIFY_LOST: BOs must be marked as lost
+	 * @notify: bitmap of notifications to perform. Bit VGPU_RECOVER_ENGINE(n): tell @client
+	 * that engine n was recovered. Bit RESET_NOTIFY_LOST: mark the BOs that lost their content
 	 */
 	atomic_t notify;
 	/** @zap_work: removes user-space mappings of BARs */

@@ -109,10 +109,10 @@ int svm_claim(struct kfd_process *p, u64 start, u64 size)
 EXPORT_SYMBOL_IF_KUNIT(svm_claim);
 
 /**
- * svm_unclaim() - end a successful svm_claim()
+ * svm_unclaim() - let SVM ranges be created again at the addresses of svm_claim()
  * @p: process
  *
- * Context: kfd_process.mutex is held. Takes svm_range_list.lock.
+ * Context: kfd_process.mutex has been held since svm_claim(). Takes svm_range_list.lock.
  */
 void svm_unclaim(struct kfd_process *p)
 {

@@ -168,7 +168,10 @@ static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owne
 	if (ret)
 		return ret;
 	svm_peer_enter(&token);
-	/* Without this test, a struct page may belong to a GPU that has been removed. */
+	/*
+	 * Fail if a page's GPU may have been removed: the removal unmaps the GPU's pages, and so
+	 * invalidates the range.
+	 */
 	if (mmu_interval_check_retry(hmm->notifier, hmm->notifier_seq))
 		ret = -EBUSY;
 	else

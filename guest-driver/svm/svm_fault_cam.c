@@ -111,14 +111,13 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
-		/* Drop the queued fault that has this slot, if any. */
+		/*
+		 * After a reset has freed the slot, @q may have two faults with this slot: an older
+		 * fault that is being served, and a queued fault. Here, drop the queued fault.
+		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
-		/*
-		 * If @q is serving a fault with this slot, svm_fault_ack() must not acknowledge the
-		 * slot again. Test this even if a queued fault was dropped: after a reset, both
-		 * faults may have the same slot.
-		 */
+		/* The caller acknowledges the slot, so svm_fault_ack() must not do so again. */
 		if (q->serving && q->serving->cam == i)
 			q->serving->acked = true;
 	}

@@ -27,8 +27,8 @@ struct svm_fault {
 	/** @vmid: used in messages and to compare entries; the process is found by @pasid */
 	u8 vmid;
 	/**
-	 * @not_present: the driver reports to user space that the page is not present. True if
-	 * IH_RING_FAULT_VALID is set: amdkfd, too, reads this bit as "not present"
+	 * @not_present: true if the report to user space says "page not present". A copy of the
+	 * bit IH_RING_FAULT_VALID. Despite the bit's name, amdkfd, too, reads it as "not present"
 	 */
 	bool not_present;
 	/** @write: the access needs a writable page, not only a readable one */

@@ -50,13 +50,13 @@ int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
  */
 void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 /*
- * Clear the page table entries of @iv on all GPUs. All must be no-retry entries (written when the
- * driver denies a fault): pages of other entries would stay mapped for DMA.
+ * Clear the no-retry entries of @iv (written for denied faults) on all GPUs. Entries of @iv must
+ * not map pages, because no page is unmapped from DMA here.
  */
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
- * Clear all entries of @r on all GPUs, no-retry entries included. May evict the process's queues
- * first (svm_range_stays_mapped()). The caller holds svms->lock.
+ * Clear all entries of @r on all GPUs, no-retry entries included. If @r is mapped and
+ * svm_range_stays_mapped() is true, first evict the process's queues. The caller holds svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*

@@ -52,7 +52,10 @@ struct svm_node {
 	 * @faults.svms is NULL
 	 */
 	struct svm_fault_queue faults;
-	/** @wq: ordered workqueue of @faults and @cam_work; this work never waits for a process */
+	/**
+	 * @wq: ordered workqueue of @faults and @cam_work. Faults of a process are handled in
+	 * svm_range_list.wq instead, so that slow repairs delay only this process
+	 */
 	struct workqueue_struct *wq;
 };
 

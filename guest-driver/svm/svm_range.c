@@ -205,8 +205,8 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return PTR_ERR(right);
 	}
 	/*
-	 * A notifier clears only the entries of GPUs in svm_range.mapped. So the new ranges need
-	 * r->mapped before svm_range_unlink() removes the notifier of r.
+	 * From svm_range_unlink() on, only the notifiers of left and right clear GPU entries. These
+	 * notifiers skip GPUs outside svm_range.mapped, so copy r->mapped first.
 	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);

@@ -167,7 +167,7 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* Replace a leaf with the pointer to the PTB of the same pages, which has stayed in the tree. */
+/* Replace the leaf @index with a pointer to pdb0->child[@index], the PTB for the same pages. */
 static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			       unsigned int index)
 {

@@ -428,8 +428,8 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
 	/*
-	 * The mapping can already be found, but @peer is set in time: page-table entries are
-	 * written only under the BO's reservation, which the caller holds.
+	 * Other threads can already find the mapping, but they do not use (*out)->peer yet: they
+	 * would first have to take the BO's reservation, which the caller holds.
 	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;

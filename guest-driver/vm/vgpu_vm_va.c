@@ -385,8 +385,8 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
 	/*
-	 * Jobs in flight do not wait for the BO's moves and clears. So write entries only if no job
-	 * is in flight (@idle), or after these moves and clears.
+	 * A job in flight may use new entries before SDMA has copied or zeroed the BO's new memory.
+	 * So write entries only if no job is in flight (@idle), or if SDMA has finished.
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))

@@ -213,8 +213,9 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * vgpu_vm_begin_write() - let SDMA write the next entries, if the address space uses SDMA
  * @vm: address space, pt_lock held
  *
- * SDMA writes all entries until vgpu_vm_publish() is called, or the caller clears
- * vgpu_vm_state.by_sdma. Meanwhile the caller may write only entries that map memory.
+ * If vgpu_vm_state.job is not NULL, SDMA writes entries until the caller calls vgpu_vm_publish()
+ * or sets vgpu_vm_state.by_sdma to false. Until then the caller must not unmap pages, because only
+ * the CPU may unmap pages.
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {

@@ -32,7 +32,10 @@
  * endian), and the payload, which tools/vgpu_tools/guest/agent.py describes.
  */
 enum frame {
-	/* to the host: state of the driver; "waiting" or "restored" before the driver is loaded */
+	/*
+	 * to the host: state of the driver. "waiting" means that the driver is not loaded yet.
+	 * "restored" means the same in a guest that was restored from a snapshot.
+	 */
 	FRAME_HELLO = 'H',
 	/* to the guest: struct run, then the command and its arguments, each ended by NUL */
 	FRAME_RUN = 'R',

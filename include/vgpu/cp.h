@@ -125,8 +125,8 @@
 #define CP_MQD_CONTROL			0x22
 #define CP_HQD_HQ_STATUS1		0x23
 /*
- * The fields of HQ_STATUS1 are specific to the model. They hold the state of a
- * queue while the queue is not mapped.
+ * The fields of HQ_STATUS1 are specific to the model. The CP sets them when a
+ * queue stops, and reads them when the queue starts again.
  */
 #define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* progress of the AQL packet */
 #define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR not yet written back */

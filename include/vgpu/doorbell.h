@@ -18,9 +18,11 @@
  */
 
 /*
- * Index of the first doorbell of SDMA engine n. In the slice of a process,
- * queue q (0 to 7) of engine n has the doorbell with this index:
- *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
+ * Index of the first doorbell of SDMA engine n, in 64-bit doorbells. A KFD
+ * process has two pages of doorbells (see DOORBELL_MIRROR). In these pages,
+ * queues q = 0 to 7 of engine n have the following doorbells:
+ * - q even: DOORBELL_SDMA(n) + q / 2, in the first page
+ * - q odd: DOORBELL_SDMA(n) + (q - 1) / 2 + DOORBELL_MIRROR, in the second page
  */
 #define DOORBELL_SDMA(n)		(0x100 + 0x0a * (n))
 #define DOORBELL_SDMA_RANGE_DWORDS	20	/* 0x0a doorbells of 64 bits */

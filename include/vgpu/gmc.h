@@ -90,7 +90,10 @@
 
 #define VM_CONTEXT_CNTL(v)		(0x040 + (v))
 #define VM_CONTEXT_CNTL__ENABLE_CONTEXT			0x00000001u
-/* Number of levels between the root and the PTB: 2 (PDB1 and PDB0). */
+/*
+ * Number of levels below the root, which is PDB2. PTBs do not count, so the
+ * driver writes 2, for PDB1 and PDB0. The model ignores this field.
+ */
 #define VM_CONTEXT_CNTL__PAGE_TABLE_DEPTH		0x00000006u
 /* The driver writes 9 to this field. For the effect see VGPU_PTE_TF (pte.h). */
 #define VM_CONTEXT_CNTL__PAGE_TABLE_BLOCK_SIZE		0x00000078u

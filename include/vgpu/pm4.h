@@ -152,9 +152,15 @@
 #define PM4_UNMAP_DW1__NUM_QUEUES	0xe0000000u
 #define PM4_UNMAP_PREEMPT		0
 #define PM4_UNMAP_RESET			1	/* the queue is not saved to its MQD */
-/* The four dwords are the byte offsets of the doorbells of up to four queues. */
+/*
+ * Value of QUEUE_SEL: unmap up to four queues. The four dwords at the end of
+ * the packet are the byte offsets of the doorbells of these queues.
+ */
 #define PM4_SEL_DOORBELLS		0
-/* The first of the four dwords is the PASID of the queues. */
+/*
+ * Value of QUEUE_SEL: unmap the queues of one PASID, which is the first of the
+ * four dwords.
+ */
 #define PM4_SEL_PASID			1
 #define PM4_SEL_ALL			2
 #define PM4_SEL_NON_STATIC		3
@@ -188,7 +194,10 @@
 #define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
 #define PM4_RUN_DW3__SIZE		0x000fffffu	/* length in dwords */
-/* Set if RUN_LIST is the last packet of a list: go on with the list at BASE. */
+/*
+ * 1: the packet is in a run list, and the CP continues with the list at BASE.
+ * 0: the packet is in a ring, and the CP starts the list at BASE.
+ */
 #define PM4_RUN_DW3__CHAIN		0x00100000u
 #define PM4_RUN_DW3__VALID		0x00800000u
 /* Maximum number of processes that are mapped at a time; 0: no limit. */

@@ -173,9 +173,9 @@ static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 }
 
 /*
- * Complete the packet whose work is done. The completion has the phases from
- * AQL_PHASE_SIGNAL on. If a phase stalls, the next call starts with this phase,
- * which is in q->phase.
+ * Complete the packet after its work: do phase q->phase and all later phases. A
+ * phase that stalls stays in q->phase. A later call of aql_retire() then starts
+ * with this phase.
  */
 static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
 {

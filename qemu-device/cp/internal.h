@@ -191,8 +191,8 @@ bool vgpu_cp_queue_active(const CpQueue *q);
 /* Return the size of the ring in dwords (CP_HQD_PQ_CONTROL). Any thread. */
 uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
 /*
- * Start a queue at the position that the queue's registers give: rptr, wptr,
- * phase of the AQL packet at rptr, and position in an indirect buffer.
+ * Start a queue with the state in the queue's registers: rptr, wptr, position
+ * in an indirect buffer, and progress of the AQL packet at rptr (AQL_PHASE_*).
  */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
@@ -206,8 +206,9 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q);
 /* Wake a queue whose write pointer may have moved. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
 /*
- * End the run list, but do not unmap its queues. While CpHws.queue is the
- * worker's current queue, only the CP's thread may call this function.
+ * End the run list, but do not unmap the queues of the list. While the CP's
+ * thread executes the list (cp->w.current is &cp->hws.queue), no other thread
+ * may call this function.
  */
 void vgpu_cp_hws_end(VGPUCp *cp);
 

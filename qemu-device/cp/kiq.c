@@ -205,9 +205,10 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L2_PDE2 |
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
         /*
-         * Wait for the VMIDs of the request (x->reg_val). @vmids may also have
-         * a VMID that got the PASID after the request. The ACK lacks that VMID,
-         * but vgpu_hub_set_root() has already invalidated that VMID.
+         * Wait for the ACK of the VMIDs in the request (x->reg_val). Do not
+         * wait for @vmids, which each call computes again: a VMID that got the
+         * PASID after the request is never in the ACK. (vgpu_hub_set_root() has
+         * already invalidated that VMID.)
          */
         default:
             vgpu_reg_engine_read(

@@ -325,9 +325,10 @@ static const struct {
 };
 
 /*
- * Return true if the current packet may be a scheduler packet. The queue must
- * be the KIQ or mapped as HIQ. The ring must be in VMID 0. The packet must be
- * in the ring, not in an indirect buffer.
+ * Return true if @q is allowed to execute a scheduler packet now:
+ * - @q is the KIQ, or is mapped as HIQ.
+ * - The ring is in VMID 0.
+ * - The packet is in the ring, not in an indirect buffer.
  */
 static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: queue of interrupt entries for rings behind an IOMMU.
- * vgpu_ih_push() holds s->lock, so only a bottom half can call the IOMMU and
- * write the entries.
+ * vgpu-kfd: queue of interrupt entries for rings behind an IOMMU. Code that
+ * calls the IOMMU must hold the BQL, but not s->lock. vgpu_ih_push() holds
+ * s->lock, so a bottom half calls the IOMMU and writes the entries.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"

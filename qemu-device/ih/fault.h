@@ -46,8 +46,9 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @va: GPU address
  * @write: the access is a write
- * @stall: in: member serial (0 at the first call for an access, then
- *         unchanged); out: members serial, why, cam, until
+ * @stall: The caller sets member @serial to 0 before the first call for an
+ *         access, and then does not change @serial. Each call sets @serial and
+ *         @why. If the new @why uses @cam or @until, the call sets that member.
  *
  * Context: any thread. Takes s->lock.
  */

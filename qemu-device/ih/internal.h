@@ -77,8 +77,8 @@ typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
     /*
-     * True: an injection makes the push of this entry treat the ring as full.
-     * Copied back to VGPUIh.full before the entry is stored in the ring.
+     * Value of VGPUIh.full when the entry was queued. VGPUIh.full gets this
+     * value again when the entry is stored in the ring.
      */
     bool full;
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
@@ -287,9 +287,9 @@ bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry);
 bool vgpu_ih_wptr_writeback(VGPUState *s);
 
 /*
- * Count @entry as dropped. If @entry should have told the driver that ring 1 or
- * 2 has entries, mark this ring in VGPUIh.unannounced. ih_announce_rings() will
- * tell the driver later.
+ * Count @entry as dropped. Some entries of ring 0 only announce that ring 1 or
+ * ring 2 has entries. If @entry announces a ring, mark the announced ring in
+ * VGPUIh.unannounced. ih_announce_rings() will announce that ring later.
  */
 void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry);
 

@@ -25,7 +25,7 @@
 #define VGPU_SITE_ANY   (-2)
 
 /*
- * An occasion: an event at which an injection may take effect. Members @hub,
+ * Describes an event at which an injection may take effect. Members @hub,
  * @vmid, @engine and @queue may be VGPU_SITE_NONE.
  */
 typedef struct VGPUSite {
@@ -45,9 +45,9 @@ typedef struct VGPUSite {
 } VGPUSite;
 
 /*
- * The filter of an injection. An occasion matches if its site matches all
- * members. Members @hub, @vmid, @engine, @queue, @me and @pipe can be
- * VGPU_SITE_ANY.
+ * The filter of an injection. The injection may take effect at an event if the
+ * VGPUSite of the event matches all members. Members @hub, @vmid, @engine,
+ * @queue, @me and @pipe can be VGPU_SITE_ANY.
  */
 typedef struct VGPUFilter {
     int hub;
@@ -76,14 +76,15 @@ typedef struct VGPUInjectArgs {
     VGPUFilter filter;
     uint64_t arg;               /* parameter of @kind, 0 if none */
     /*
-     * Initial value of VGPUInjection.random. Each occasion that matches @filter
-     * draws one number: the same seed and occasions give the same choices.
+     * Seed of the random numbers. Each event that matches @filter draws one
+     * number, which decides whether the injection takes effect. The same seed
+     * and events give the same decisions.
      */
     uint64_t seed;
-    uint64_t skip;              /* number of matching occasions to skip first */
+    uint64_t skip;              /* number of matching events to skip first */
     /*
-     * Maximum number of occasions at which the injection takes effect; 0 means
-     * no limit.
+     * Maximum number of events at which the injection takes effect; 0 means no
+     * limit.
      */
     uint64_t count;
     /*
@@ -226,8 +227,9 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: 0 if the first byte is poisoned. Otherwise n, 1 to @len: the first n
- * bytes are good. If n < @len, the next byte may be poisoned: call again there.
+ * Return: 0 if the first byte is poisoned, else the number of good bytes at the
+ * start of the access. If this number is below @len, the bytes behind the good
+ * bytes have not been checked: call again for these bytes.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);

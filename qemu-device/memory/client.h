@@ -61,7 +61,7 @@ struct VGPUClient {
  * @index: number of the SDMA engine, or VGPU_CLIENT_CP
  * @hub: VGPU_HUB_*
  * @cid: client id in VM_L2_PROTECTION_FAULT_STATUS
- * @ops: operations on the client's thread
+ * @ops: callbacks that wake, or wait for, the client's thread
  *
  * Context: BQL held.
  */

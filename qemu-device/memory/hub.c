@@ -136,8 +136,9 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
         .exists = true,
         .mask = ~VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR,
         /*
-         * Bits 12:2, one for each class of no-retry faults, are set: reads with
-         * such a fault get the default page.
+         * Bits 12:2 stand for the classes of no-retry faults. As all are set,
+         * reads with such faults get the default page. The model ignores bits
+         * 29:13.
          */
         .reset = 0x3ffffffc,
         .written = fault_cntl_written,

@@ -13,10 +13,12 @@ extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
 extern const VGPUBlock vgpu_athub_block;
 
 /**
- * vgpu_hub_reg: read a stored register of a hub
+ * vgpu_hub_reg: read the stored value of a hub's register
  * @s: device
  * @hub: VGPU_HUB_*
  * @off: dword offset in the hub, below HUB_SPAN
+ *
+ * Does not call VGPUReg.read().
  *
  * Context: any thread.
  * Return: value.
@@ -24,7 +26,7 @@ extern const VGPUBlock vgpu_athub_block;
 uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off);
 
 /**
- * vgpu_hub_reg64: read a pair of stored registers of a hub
+ * vgpu_hub_reg64: read the stored values of two registers of a hub
  * @s: device
  * @hub: VGPU_HUB_*
  * @lo: dword offset of the low half in the hub

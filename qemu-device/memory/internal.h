@@ -26,9 +26,12 @@
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 
 /*
- * Result of a page walk: a leaf of the tables, a fault, a range in an aperture
- * (translated without tables), or VGPU_TARGET_WAIT if an entry's address has no
- * translation of the IOMMU yet.
+ * Result of a page walk. The result is one of:
+ * - a leaf of the tables
+ * - a range in an aperture, which needs no tables
+ * - a fault
+ * - VGPU_TARGET_WAIT: a table entry could not be read, because the IOMMU has
+ *   not yet translated the bus address of the entry
  */
 typedef struct VGPULeaf {
     VGPUTargetKind kind;

@@ -79,13 +79,15 @@ struct VGPUIotlb {
 };
 
 /**
- * vgpu_iommu_begin: store the stamp of a new access in @iotlb->began
+ * vgpu_iommu_begin: at the start of an access, store the current counters in
+ * @iotlb->began
  * @s: device
  * @iotlb: IOTLB
  * @hub: hub; VGPU_NUM_HUBS: access by bus address
  * @vmid: VMID
  *
- * Context: see VGPUIotlb. For a client's access: before vgpu_client_begin().
+ * Context: see VGPUIotlb. A client calls vgpu_iommu_begin() before
+ * vgpu_client_begin().
  */
 void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
                       unsigned vmid);

@@ -67,9 +67,10 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Add @w to s->memory->windows. Return false if the bus memory map has changed
- * since window_init(). bus_commit() may already have run for this change, and
- * would not drop @w. RCU read lock held.
+ * Add @w to s->memory->windows. Return false, without adding @w, if the bus
+ * memory map has changed since window_init(). If bus_commit() has already
+ * dropped the windows for this change, nothing would drop @w later. RCU read
+ * lock held.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -151,8 +152,8 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 
 /*
  * Set span->host to the host address of the RAM at @addr in @as, and shorten
- * @span to this RAM. Return value and *@iommu: as window_init(). After true,
- * the RCU read lock is held until vgpu_phys_unmap().
+ * @span to this RAM. If the return value is true, the RCU read lock is held
+ * until vgpu_phys_unmap(). For return value and *@iommu, see window_init().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)

@@ -31,9 +31,9 @@ typedef enum VGPUAccessType {
 } VGPUAccessType;
 
 /*
- * Result of the translation of a GPU address: contiguous memory in the host, a
- * fault, or VGPU_TARGET_WAIT. Only the thread that called vgpu_gpuvm_map() may
- * use the memory, until vgpu_phys_unmap().
+ * Result of the translation of a GPU address: contiguous memory (all kinds
+ * before VGPU_TARGET_RETRY), a fault, or VGPU_TARGET_WAIT. Only the thread that
+ * mapped the memory may use the memory, and only before vgpu_phys_unmap().
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;

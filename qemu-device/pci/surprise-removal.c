@@ -61,9 +61,9 @@ bool vgpu_surprise_remove(VGPUState *s, Error **errp)
     memory_region_transaction_commit();
     qatomic_set(&s->removed, true);
     /*
-     * Wait until the engines have stopped. Then cancel the interrupt entries
-     * and invalidations that injections have delayed, all queued interrupt
-     * entries, and the MSI.
+     * Wait until the engines have stopped, and no XGMI peer accesses VRAM. Then
+     * cancel all interrupt entries and invalidations that are delayed or
+     * queued, and the MSI.
      */
     vgpu_sdma_pause(s, true);
     vgpu_cp_pause(s, true);

@@ -33,8 +33,9 @@ static void dma_begin(VGPUView *v)
     v->client->iotlb = &v->iotlb;
     /*
      * Record the invalidation counters before vgpu_client_begin() drops stale
-     * translations. Else an invalidation between the two calls would be missed:
-     * an IOMMU request made with a stale translation would count as current.
+     * translations. In the reverse order, the counters could include an
+     * invalidation that vgpu_client_begin() has missed. Then an IOMMU request
+     * made with a stale translation would count as current.
      */
     vgpu_iommu_begin(v->client->s, &v->iotlb, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);
@@ -88,10 +89,12 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * @span is the translation of @va. Handle the fault in @span, if any. @invs is
- * dma_invalidations() before the translation, for VGPUStall.invs. After
- * VGPU_DMA_STALL, repeat the access. Otherwise use @span. After VGPU_DMA_FAULT,
- * @span is the result of vgpu_gpuvm_map_default().
+ * Handle the fault in @span, if any. @span is the translation of @va. @invs is
+ * the value of dma_invalidations() before this translation. Return:
+ * - VGPU_DMA_OK: access the memory in @span.
+ * - VGPU_DMA_FAULT: a no-retry fault. Access the memory in @span, which now is
+ *   the result of vgpu_gpuvm_map_default().
+ * - VGPU_DMA_STALL: do not access @span. v->stall has the reason.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)

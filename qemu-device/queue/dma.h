@@ -72,16 +72,17 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
 
 /**
- * vgpu_dma_write_ptes: write the first of several page-table entries
+ * vgpu_dma_write_ptes: write up to @n page-table entries
  * @v: view of the queue
  * @dst: GPU address, a multiple of 8
  * @flags: flags of all entries
  * @first: address in the first entry
  * @incr: increment of the address
  * @n: number of entries
- * @done: unless stalled, set to the entries done, at least 1
+ * @done: set to the number of entries done, 1 to @n; unchanged if stalled
  *
- * Each entry is written atomically.
+ * Stops at the first place where the memory is not contiguous, even if fewer
+ * than @n entries are done. Each entry is written atomically.
  *
  * Return: see VGPUDmaResult.
  */

@@ -14,8 +14,9 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * Return true if queue @n of @w waits for the IOMMU with a current request. If
- * the request is not needed any more, end the wait. The caller holds w->lock.
+ * Return true if the main loop must call the IOMMU for queue @n of @w. If the
+ * queue waits for the IOMMU but needs no call, end the wait. The caller holds
+ * w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {

@@ -266,9 +266,10 @@ VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 /**
  * vgpu_exec_poll: wait before a packet polls a value of the guest again
  * @x: work of the queue
- * @eager: The packet's first @eager waits last @ns each. Each later wait lasts
- *         @ns or 1 ms, whichever is longer.
- * @ns: ns of QEMU_CLOCK_VIRTUAL; 0: wait only until the next time slice
+ * @eager: After this number of waits in the packet, each wait takes at least
+ *         1 ms.
+ * @ns: length of a wait in ns of QEMU_CLOCK_VIRTUAL; 0: until the queue's next
+ *      time slice
  *
  * Return: VGPU_STEP_AGAIN (next time slice) or VGPU_STEP_STALL.
  */
@@ -277,8 +278,8 @@ VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 /**
  * vgpu_exec_poll_device: wait before a packet polls the device again
  * @x: work of the queue
- * @eager: the packet's first @eager waits last until the next time slice, later
- *         waits last 1 ms of host time
+ * @eager: After this number of waits in the packet, each wait takes 1 ms of
+ *         host time. Before, each wait ends at the queue's next time slice.
  *
  * Return: VGPU_STEP_AGAIN (next time slice) or VGPU_STEP_STALL.
  */

@@ -105,9 +105,9 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         lasts = !wptr_moved;
         break;
     /*
-     * These waits always last. POLL and DEVICE end at the deadline stall->until
-     * (worker_queue_ready()). REG and IOMMU end when the main loop serves the
-     * request, after q->wait is set below.
+     * Always wait. For POLL and DEVICE, worker_queue_ready() checks the
+     * deadline later. For REG and IOMMU, the main loop cannot have served the
+     * request yet, because q->wait is set only below.
      */
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:

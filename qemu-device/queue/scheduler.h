@@ -214,11 +214,11 @@ bool vgpu_worker_may_run(const VGPUWorker *w);
  * vgpu_worker_stall: make a queue wait for the event in its exec.mem.stall
  * @w: worker
  * @n: number of the queue
- * @wptr_moved: since the queue's last step began, wptr has changed, or a read
- *              of wptr from memory was requested
+ * @wptr_moved: true if the guest has changed wptr, or has requested a read of
+ *              wptr from memory, since the queue's last step began
  *
- * If the event of the wait has already occurred, the queue does not wait. For
- * VGPU_WAIT_WPTR, @wptr_moved shows this.
+ * The queue does not wait if the event has already occurred. For
+ * VGPU_WAIT_WPTR, the event has occurred if @wptr_moved is true.
  *
  * Context: VGPUWorkerOps.timeslice(), w->lock held.
  */

@@ -202,7 +202,7 @@ static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     uint64_t val = cpu_to_le64(x->rptr);
 
-    /* Order the stores that packets have made before the store of rptr. */
+    /* A CPU that sees the new rptr must also see all stores of the packets. */
     smp_wmb();
     x->mem.vmid = x->ring_vmid;
     if (vgpu_dma_write(&x->mem, x->rptr_addr, &val, sizeof(val)) ==

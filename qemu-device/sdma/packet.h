@@ -35,7 +35,7 @@ static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
 
 /*
  * In the functions below, @len is the length of the packet's payload in bytes.
- * exec->done is the number of these bytes that are already done.
+ * x->done is the number of these bytes that are already done.
  */
 
 /* Return true if payload is left and the time slice has not ended. */
@@ -83,16 +83,16 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
     (1u << VGPU_INJECT_KIND_SDMA_HANG | 1u << VGPU_INJECT_KIND_SDMA_SLOW | \
      1u << VGPU_INJECT_KIND_SDMA_WRONG_BYTE)
 /*
- * Called when a packet starts. exec->dw holds the packet. Choose the injections
- * that act on the packet. Return VGPU_STEP_HANG if an injection makes the
- * packet hang, otherwise VGPU_STEP_DONE.
+ * Called when a packet starts. q->exec.dw holds the packet. Choose the
+ * injections that act on the packet. Return VGPU_STEP_HANG if an injection
+ * makes the packet hang, otherwise VGPU_STEP_DONE.
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * @step is the result of the last copy step, which copied the bytes at offsets
- * @before to exec->done - 1. If these include the injection's byte, make that
- * byte wrong. Return VGPU_STEP_STALL if the access to that byte stalls,
- * otherwise @step.
+ * The injection sdma-wrong-byte has chosen one byte of a copy. If the last step
+ * has copied this byte, make the byte wrong in the destination. @before is
+ * q->exec.done before that step. @step is the result of that step. Return
+ * VGPU_STEP_STALL if an access to the byte stalls, otherwise @step.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

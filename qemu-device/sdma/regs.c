@@ -18,8 +18,9 @@
      SDMA_RB_CNTL__RB_PRIV | SDMA_RB_CNTL__RB_VMID)
 
 /*
- * For the registers of a queue, @inst is the number of the queue, counted over
- * all engines.
+ * In sdma_engine_of(), sdma_queue_of() and the functions for queue registers,
+ * @inst is the number of a queue, counted over all engines. In the functions
+ * for engine registers, @inst is the number of an engine.
  */
 static VGPUSdmaEngine *sdma_engine_of(VGPUState *s, unsigned inst)
 {

@@ -129,9 +129,8 @@ static int exec_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     /*
-     * exec.poll_wptr is not saved. If exec.poll_wptr was set, the saved
-     * VGPUQueue.poll_wptr is set instead: see queue_pre_save(). The next step
-     * then reads wptr from memory.
+     * The saved state does not contain exec.poll_wptr. If exec.poll_wptr was
+     * set, queue_pre_save() set VGPUQueue.poll_wptr, which is saved.
      */
     x->poll_wptr = false;
     x->began = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -238,8 +237,9 @@ static const VMStateDescription vmstate_vgpu_engine = {
 };
 
 /*
- * Return true if @q waits until exec.mem.stall.until, and the wait is saved.
- * Waits of the injection sdma-slow are not saved.
+ * Return true if the saved state must contain exec.mem.stall.until, the time
+ * when the queue's wait ends. Effects of injections are not saved, so return
+ * false if the injection sdma-slow acts on the packet.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {

@@ -27,11 +27,11 @@ typedef enum VGPUDispatchStep {
 } VGPUDispatchStep;
 
 /**
- * vgpu_shader_dispatch: execute a dispatch, or a part of it
+ * vgpu_shader_dispatch: execute a dispatch (not implemented)
  * @d: dispatch
  *
- * Not implemented: refuses each dispatch. In each call, an implementation has
- * to run the waves for a bounded number of instructions.
+ * Refuses each dispatch. A future implementation must return after a bounded
+ * number of instructions, with VGPU_DISPATCH_AGAIN if waves still run.
  *
  * Context: the queue's thread, no lock held.
  * Return: VGPU_DISPATCH_UNSUPPORTED.

@@ -174,7 +174,6 @@ static void bench_translation(Bench *b)
     }
 }
 
-/* Return the CPU time that process @pid has used, in clock ticks. */
 static uint64_t cpu_ticks(pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);

@@ -58,8 +58,10 @@ class Guests(Test):
         self.assertEqual(self.ends(), 0)
 
     def test_fails_outside_of_a_case(self) -> None:
-        """Catches: a guest that printed nothing or died passes; a failed guest does not run again; a passed case runs
-        again; a good run does not clear the failure."""
+        """Catches:
+        - A guest that prints nothing, or dies outside of a case, counts as passed.
+        - The next ./vgpu test-delays does not run this guest again, or repeats a case that has passed.
+        - After a good run of this guest, its old failure still counts."""
         for output in ([DIED], [*CASE, PLAN, DIED], []):
             self.assertEqual(self.ends(output), 1, output)
         self.assertEqual(self.ends([PLAN]), 0)

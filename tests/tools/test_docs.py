@@ -302,8 +302,8 @@ class Here(Test):
         self.assertIn("vgpu_bo_create", pages["docs/faces/mm.rst"])
 
     def test_pictures(self) -> None:
-        """Catches: a page shows a picture that does not exist; no page shows one of the pictures; the
-        source of a picture (.toml) is malformed; the site has fewer than 16 pictures."""
+        """Catches: a page shows a picture that does not exist; a picture is on no page; the source of a picture (.toml)
+        is malformed; the site has fewer than 16 pictures."""
         sources = pictures.sources(ROOT)
         made = {"rooms-driver", "rooms-driver-table", "rooms-device", "rooms-tools", "locks"}
         known = {file.stem for file in sources} | made

@@ -30,8 +30,8 @@ class Page(Test):
             self.assertIn(word, wrong[0])
 
     def test_passes(self) -> None:
-        """Catches: docs/founding-documents.md refers to something that does not exist; the page lacks a
-        row for a struct member or a function that the founding documents name."""
+        """Catches: docs/founding-documents.md refers to something that does not exist, or lacks a row for a name in
+        [members] or [rows] of tests/founding-documents.toml."""
         self.assertEqual(founding.check(), [])
         self.assertGreater(len(list(founding.rows(self.text))), 200)
         self.assertEqual(self.found(self.text + TABLE + GOOD), [])

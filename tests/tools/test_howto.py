@@ -64,7 +64,7 @@ class Pages(Test):
 
     def test_steps(self) -> None:
         """Catches: a block without "run" is a step; a step gets another step's script or excerpt; an option is ignored;
-        a list's indentation stays."""
+        the script of a step in a list keeps the indentation of the list."""
         steps = howto.steps_of(PAGE)
         self.assertEqual([step.line for step in steps], [7, 20, 30])
         self.assertEqual(steps[0], howto.Step(7, "echo one\nexit 3", ("one",), 5.0, 3))

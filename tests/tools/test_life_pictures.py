@@ -26,7 +26,7 @@ DEVICE = """\
 7@1000000001.000970:vgpu_replay gpu0 sdma0 queue=2 vmid=3 va=0x9000 write=0 serial=3
 """
 # Process 70 (PASID 9) is the program vgpu-svm-life; process 80 (PASID 8) is another program. The time stamps in
-# GUEST count ns since 1,000,000,000 s after 1970.
+# GUEST are in ns. Time 0 in GUEST is the time 1000000000.000000 (in s) in DEVICE.
 GUEST = """\
 == before
 faults_retry 0
@@ -99,8 +99,8 @@ class Life(Test):
         sides = joined()
         self.assertEqual(sides.doubts, [])
         creation, teardown = life.life(sides).panels
-        # One service repaired both faults of range A, so their repair has only one mark, at 690.0. The fault of range B
-        # came after the end of the first panel and before the start of the second panel, so neither panel shows it.
+        # The driver repaired both faults of range A (raised at 500.0 and 510.0) together. So the repair has only one
+        # mark, at 690.0. The fault of range B has no mark, because this fault came between the times of the two panels.
         self.assertEqual([(mark.at, mark.lane) for mark in creation.marks], [
             (0.0, "program"), (10.0, "process"), (20.0, "range list"), (25.0, "process"), (100.0, "program"),
             (110.0, "range A"), (120.0, "program"), (130.0, "range B"), (400.0, "program"), (500.0, "fault"),

@@ -50,10 +50,10 @@ class FakeTree(mutants.Tree):
     def run(self, log: TextIO, *words: str) -> int:
         """Record the call, and write the report of a suite. Return the exit status."""
         self.called.append(" ".join(words))
-        # The values in self.suites are:
+        # The values in self.suites are for build, demo and suites:
         # - "": success
-        # - "broken": failure; a suite writes no report
-        # - other text: failure; for a suite, the name of the failed case
+        # - "broken": failure. A suite with this value writes no report.
+        # - other text: failure. For a suite, the text is the name of the failed case in the report.
         what = self.suites.get(words[-1].replace("-", "_"), "") if words[0] == "test" else self.suites.get(words[0], "")
         if words[0] == "test" and what != "broken":
             bad = f'<testcase name="{what}"><failure/></testcase>' if what else ""
@@ -226,7 +226,7 @@ class Trials(Test):
             self.assertEqual(tree.called[-1], "reset")
 
     def test_resume(self) -> None:
-        """Catches: when an interrupted trial goes on, it repeats the demo or a suite that has passed."""
+        """Catches: a resumed trial repeats ./vgpu demo, or repeats a suite that passed before the interruption."""
         with self.trial(fuzz_model="broken") as (trial, _, store):
             with self.assertRaises(Failure):
                 trial.run()

@@ -81,11 +81,11 @@ class Small(Test):
     def test_faces(self) -> None:
         """Catches: the check accepts the include of a .c file, or of a header that other rooms may not include, or
         refuses an allowed header."""
-        # Without a `face` line of room low, other rooms may not include its private headers (here low_priv.h) and .c
-        # files.
+        # rooms.txt allows room mid (folder d/mid) to use room low, and has no `face` line for room low. So room mid may
+        # include neither a private header of room low (low_priv.h) nor a .c file.
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
-        # A `face` line lists all headers of a room that other rooms may include.
+        # With this `face` line, room mid may include low_priv.h, but no other header of room low.
         listed = f"{HEAD}face low:\n low_priv.h\n"
         self.assertEqual(self.found(listed, C, {"d/mid/mid.c": include("low_priv.h")}), [])
         self.only(self.found(listed, C, {"d/mid/mid.c": include("low.h")}), "no face of low", "rooms.txt:5")
@@ -343,8 +343,8 @@ class Here(Test):
         self.caught(self.named("pci-test.c", "qemu-device/tests"), line, target)
 
     def test_tool_upwards(self) -> None:
-        """Catches: an import of a higher room (testing) in a lower room (base) is accepted, at the top of the file or
-        in a function."""
+        """Catches: the check accepts that a file in vgpu_tools/base imports a module of vgpu_tools/testing, at the top
+        of the file or in a function. (rooms.txt forbids such an import.)"""
         file, target = self.named("errors.py", "tools/vgpu_tools"), "tools/vgpu_tools/testing/run.py"
         self.caught(file, "from vgpu_tools.testing import run", target)
         self.caught(file, "\n\ndef late() -> None:\n    from vgpu_tools.testing.run import run_changed", target)

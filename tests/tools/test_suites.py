@@ -357,8 +357,8 @@ class Reports(Test):
             self.assertEqual(suites.run([], Plan(), environment.NOTHING_SET).count("passed"), 1)
 
     def test_warning(self) -> None:
-        """Catches: a suite that exceeds its time budget in the basic pass gives no warning; a suite in the full pass,
-        or a part of a suite, gives a warning. (The budget is for the whole suite in the basic pass.)"""
+        """The time budget applies only to a whole suite in the basic pass. Catches: such a suite exceeds the budget
+        without a warning; the full pass, or a part of a suite, causes a warning."""
         name = next(iter(budget.load().seconds))
         outcome = Outcome(Suite(name, list, lambda *_: []), [], 1e6)
         self.assertIn(name, report.warning(outcome, Plan(), 1.0))

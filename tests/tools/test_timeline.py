@@ -147,8 +147,8 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; `doubts` (the inconsistencies) stays empty although no
         offset fits all events."""
         outcome, found = self.convert()
-        # `clock_ns` is the difference of the bounds of the clock offset. With these bounds, gpu0's fault 2 reaches the
-        # driver after 0 us or 15 us.
+        # With the lower bound of the clock offset, gpu0's fault 2 reaches the driver after 0 us. With the upper bound,
+        # this fault reaches the driver after 15 us. `clock_ns` is the difference of the two bounds.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         # These times use the upper bound of the clock offset. This bound assumes that the driver's acknowledgement of
         # serial 1 reaches the device without delay.
@@ -170,8 +170,7 @@ class Converter(Test):
         self.assertIn("replayed before its service began", self.convert(device=early)[0].doubts[0])
 
     def test_sections(self) -> None:
-        """The text has the counters of each device in turn, so a name occurs several times. Catches: its values are not
-        summed."""
+        """Catches: counters() does not sum the values of a counter that has one line for each device."""
         self.assertEqual(events.counters("a 1\nb 2\na 3\nx y\n"), {"a": 4, "b": 2})
 
 
@@ -188,7 +187,8 @@ class File(Test):
         return path
 
     def test_nesting(self) -> None:
-        """Catches: the begin or the end of a slice changes; two slices overlap on one track without nesting."""
+        """Catches: a slice that is written to a file and read back has another begin or end; two slices on one track
+        overlap, although none contains the other."""
         given = [(0, 10, "a"), (2, 5, "b"), (5, 10, "c"), (10, 20, "e"), (10, 10, "d"), (15, 25, "f")]
         found = perfetto.read(self.write(*(Slice(*each) for each in given)))
         self.assertEqual([(piece.begin, piece.end, piece.name) for piece in found], given)

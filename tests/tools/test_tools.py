@@ -98,8 +98,8 @@ class Errors(Test):
         self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
 
     def test_ours(self) -> None:
-        """Catches: an OSError that comes from a bug of the tools gives no traceback. (Only errors that the user can fix
-        on the machine give a message without a traceback.)"""
+        """Catches: main() prints a message, but no traceback, for an OSError that the user cannot fix on the machine.
+        (Such an error is a bug of the tools. main() must raise the error again, so that Python prints a traceback.)"""
         with self.assertRaises(FileNotFoundError):
             self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
 
@@ -370,8 +370,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """Catches: AMD's filter removes a test in kfdtest.BESIDES, or keeps the excluded A.Two; the user's filter keeps
-        a test that this filter excludes."""
+        """AMD's filter does not apply to the tests in kfdtest.BESIDES (here SdmaEventInterrupt). Catches: AMD's filter
+        removes such a test, or keeps A.Two; a test that the user's filter excludes is kept."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])

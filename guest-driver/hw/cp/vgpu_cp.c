@@ -444,10 +444,11 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 }
 
 /**
- * vgpu_cp_give_up() - if the CP hangs, stop it
- * @vdev: device that cannot be reset; its CP is parked, or the device does not answer
+ * vgpu_cp_give_up() - stop a CP that hangs, because the device cannot be reset
+ * @vdev: device that does not answer, or device on which vgpu_cp_park() was called
  *
- * If the CP does not hang, the function does nothing.
+ * A CP that hangs may still run queues, even after vgpu_cp_park(). So the function stops the CP,
+ * and then ends the wait in vgpu_cp_run(). If the CP does not hang, the function does nothing.
  *
  * Context: sleeps.
  */

@@ -106,8 +106,10 @@ void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p)
 
 /**
  * vgpu_cp_print_list() - print the dwords of the newest run list in hexadecimal
- * @vdev: device; during a reset the list is printed although it does not run
+ * @vdev: device
  * @p: output; gets nothing if the list is empty
+ *
+ * During a reset, the newest run list is printed, too, although it is only stored and does not run.
  *
  * Context: sleeps; takes vgpu_cp.lock.
  */

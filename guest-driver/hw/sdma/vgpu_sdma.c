@@ -121,8 +121,9 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last, const u32 *restar
 	cookie = dma_fence_begin_signalling();
 	spin_lock_irqsave(&ring->fence_lock, flags);
 	/*
-	 * vgpu_sdma_ring_poll() reads @last, and then looks for a fault. If a recovery clears the
-	 * fault in between, the poll takes the faulted job for done. Then @last must be ignored.
+	 * Ignore @last if the ring was restarted since vgpu_sdma_ring_poll() read @last: job @last
+	 * may not be done. vgpu_sdma_ring_poll() reads @last, and then tests whether a fault is
+	 * latched. The test finds no fault if a recovery has cleared the fault before the test.
 	 * A recovery clears the fault before it restarts the ring. If the ring was restarted since
 	 * @last was read, job @last may be the faulted job, which runs again.
 	 */
@@ -153,9 +154,9 @@ void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
 	/* Read the job's number before its results and faults. */
 	dma_rmb();
 	/*
-	 * In states above VGPU_FAULT_USERS, VMID 0 may have had a fault. Do not count the last job
-	 * as done: a job first writes its number, then waits while a fault is examined ("DOC: the
-	 * gate").
+	 * In states above VGPU_FAULT_USERS, the last job may have faulted. So do not count this job
+	 * as done. The job's number in memory is no proof: each job first writes its number, and
+	 * then waits until no fault is latched or examined ("DOC: the gate").
 	 */
 	if (vgpu_sdma_fault_state(ring->vdev) > VGPU_FAULT_USERS)
 		last--;
@@ -203,7 +204,7 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 
 /*
  * Make the job pending and ring the doorbell. On error, remove the packets from the ring.
- * Returns -ENODEV (ring down), or -ECANCELED (needed VRAM content lost).
+ * Returns -ENODEV if the ring is down, or -ECANCELED if VRAM has lost content that the job needs.
  */
 static int ring_add_fence(struct vgpu_sdma_ring *ring,
 			  struct vgpu_sdma_fence *fence)

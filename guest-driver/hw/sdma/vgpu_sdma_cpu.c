@@ -206,9 +206,9 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
  * @dw: packets
  * @ndw: number of dwords
  *
- * If an engine fails in a job, the engine or the CPU runs the job again only if the result is true.
- * The second run writes the same data: no later job has started, so none has changed the memory
- * that this job reads.
+ * If an engine hangs or stops in a job, the job runs again only if this function returns true. The
+ * second run, on the engine or the CPU, writes the same data: the kernel's jobs do not overwrite
+ * the memory that they read, and no later job has started.
  *
  * Context: any.
  *

@@ -16,10 +16,11 @@
  */
 
 /*
- * Kernel jobs wait until STATUS is 0, so the driver must clear a user's fault from STATUS. But
- * STATUS latches only the first fault. If a kernel job then faults, only an interrupt entry reports
- * this second fault. The driver must read the entry before the kernel job ends. So the closed gate
- * keeps kernel jobs from ending during these steps:
+ * A user's fault, too, sets STATUS, and all kernel jobs then wait at the first poll. So the driver
+ * must clear STATUS. But STATUS latches only the first fault. If a kernel job faults later, only an
+ * interrupt entry reports this fault, and the clear lets the faulted job pass the first poll. So
+ * the driver first closes the gate: the job then waits at the second poll until the driver has
+ * handled the entry. The steps are:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
@@ -53,8 +54,9 @@ static bool status_is_kernels(u32 status)
  * vgpu_sdma_fault_state() - get the state of faults in the MM hub
  * @vdev: device
  *
- * In state VGPU_FAULT_UNKNOWN or VGPU_FAULT_KERNELS, the job with the number in
- * vgpu_sdma_ring.fence_wb may not be done: it may still wait at its end ("DOC: the gate").
+ * In state VGPU_FAULT_UNKNOWN or VGPU_FAULT_KERNELS, do not count the job with the number in
+ * vgpu_sdma_ring.fence_wb as done. This job may have faulted: a faulted job, too, writes its
+ * number there, and waits only afterwards ("DOC: the gate").
  *
  * Context: any.
  *
@@ -76,10 +78,10 @@ enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 	if (status_is_kernels(status))
 		return VGPU_FAULT_KERNELS;
 	/*
-	 * A fault of VMID 0 may be hidden:
-	 * - Gate closed: the driver clears STATUS, and the fault's entry may still be in the
-	 *   interrupt ring.
-	 * - MORE_FAULTS: STATUS does not show the VMIDs of further faults.
+	 * STATUS may not show a fault of VMID 0:
+	 * - While the gate is closed (@gate is not 0), the driver clears STATUS. Then only an entry
+	 *   in the interrupt ring reports the fault.
+	 * - If MORE_FAULTS is set, STATUS shows the VMID of the first fault only.
 	 */
 	if (gate || status & VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS)
 		return VGPU_FAULT_UNKNOWN;
@@ -231,9 +233,9 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * For a fault of VMID 0, requests a recovery. For a user's fault, fault_forget() clears STATUS and
- * closes the gate. While the gate is closed, no kernel job ends. The caller next runs
- * vgpu_ih_service(), which handles all interrupt entries and opens the gate.
+ * For a fault of VMID 0, requests a recovery. For a user's fault, closes the gate and clears STATUS
+ * ("DOC: the gate"). The caller must then call vgpu_ih_service(). That function handles all
+ * interrupt entries, and opens the gate unless an entry reports a fault of VMID 0.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */
@@ -285,8 +287,9 @@ bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
  * vgpu_sdma_user_gate_open() - open the gate after a user's fault
  * @vdev: device
  *
- * When the gate opens, waiting kernel jobs end as done. So before the call, the caller must handle
- * all entries in the interrupt ring: one of them may report a fault of such a job.
+ * The closed gate keeps kernel jobs from ending. When the gate opens, these jobs are signalled as
+ * successful, even a job that faulted. So before the call, the caller must handle all entries in
+ * the interrupt ring: one of them may report such a fault.
  *
  * Context: interrupt handler.
  */
@@ -295,8 +298,9 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 	unsigned long flags;
 
 	/*
-	 * Known limitation: behind an IOMMU, the entry of a fault of VMID 0 may arrive after the
-	 * gate opens. Then the faulted job ends as done.
+	 * Known limitation: behind an IOMMU, the device may write a fault's interrupt entry after
+	 * the gate opens, because it first waits for a translation. If this is a fault of VMID 0,
+	 * the faulted job is signalled as successful.
 	 */
 	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	/* If the caller has handled an entry of VMID 0, GATE_KERNEL keeps the gate closed. */

@@ -76,7 +76,6 @@ static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 	ring->seen_fault = status;
 }
 
-/* Returns true if the ring has made no progress for sdma_timeout() jiffies. */
 static bool ring_stands_still(struct vgpu_sdma_ring *ring, u64 seqno, u64 rptr)
 {
 	if (seqno != ring->seen_seqno || rptr != ring->seen_rptr) {
@@ -122,8 +121,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	/* The device is not reset until vgpu_io_end(), so its registers can be read. */
 	vgpu_io_begin(vdev);
 	/*
-	 * Do not poll a frozen ring. A faulted job has written its number, and the recovery may
-	 * have cleared the fault. Then the poll would find no fault, and count the job as done.
+	 * Do not poll a frozen ring. The recovery may have cleared a fault, and the poll would
+	 * count the faulted job as done: a faulted job, too, writes its fence number to memory.
 	 */
 	if (!READ_ONCE(ring->frozen))
 		vgpu_sdma_ring_poll(ring);
@@ -352,7 +351,10 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
 	else if (oldest && oldest->base.seqno != running)
-		/* The job that ran at the freeze is done. Do not mark the next job as suspect. */
+		/*
+		 * At the freeze, @oldest was not the oldest job yet. So the engine may have only
+		 * just started @oldest. Do not mark @oldest as suspect.
+		 */
 		oldest = NULL;
 	if (failed && oldest)
 		ring->suspect = oldest->base.seqno;
@@ -395,8 +397,10 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
 
 	/*
-	 * End a suspect job that must not run twice. A fault of VMID 0 makes no job suspect: the
-	 * driver assumes that the GART's table was wrong.
+	 * The engine hung or stopped in job ring->suspect. This job may run again only if
+	 * vgpu_sdma_cpu_can() is true: the second run of such a job writes the same data. Any other
+	 * job is here because of a fault of VMID 0, and may run again: the driver assumes that the
+	 * GART's table was wrong, not the job.
 	 */
 	if (ring->suspect == fence->base.seqno &&
 	    !vgpu_sdma_cpu_can(ring->scratch, ndw)) {

@@ -37,8 +37,8 @@ struct sched_stub {
 };
 
 /*
- * Stubs, indexed by engine. A fence may read the name in its stub after the module was
- * unloaded, so the memory is never freed.
+ * Array of stubs, indexed by engine. The array is never freed, not even when the module is
+ * unloaded: fences may exist longer than the module, and refer to the stubs.
  */
 static struct sched_stub *sched_stubs;
 
@@ -261,7 +261,9 @@ int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_module_init() - allocate the scheduler stubs, which outlive the module
+ * vgpu_sdma_module_init() - allocate the stubs that replace the schedulers in fences
+ *
+ * The stubs are never freed, because fences may exist longer than the module.
  *
  * Return: 0 or -ENOMEM.
  */

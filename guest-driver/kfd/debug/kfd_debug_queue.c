@@ -163,8 +163,9 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * Set kfd_queue.suspended to @suspend for each queue of @pdd in @ids, unless kfd_dbg_may_suspend()
- * forbids a suspend. Return the number of these queues. queue_lock is held.
+ * Set kfd_queue.suspended to @suspend for each queue of @pdd in @ids, and return how many queues
+ * were set. But if @suspend is true, skip each queue that is not suspended yet and for which
+ * kfd_dbg_may_suspend() returns false. queue_lock is held.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)

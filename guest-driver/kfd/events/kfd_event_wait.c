@@ -39,8 +39,8 @@ struct kfd_wait_entry {
 	 */
 	struct kfd_wait_entry *first;
 	/**
-	 * @seen: @first->sets when this entry was added. If @first->sets differs now, the event was
-	 * signalled after this entry was added
+	 * @seen: copy of @first->sets, made when this entry was added. @first->sets counts signals
+	 * of the event: a value other than @seen means a signal after this entry was added
 	 */
 	u32 seen;
 	/** @set: the event satisfied this entry at once, when this entry was added */
@@ -99,9 +99,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Add @names to kfd_wait.n_set. @names counts the entries of a call that an event satisfies now.
- * Wake the calling thread if the wait is now over. @first is the call's first entry that names this
- * event. The lock of kfd_events.all is held.
+ * Count @names more entries of a WAIT_EVENTS call as satisfied. Wake the calling thread if its wait
+ * is now over. All these entries name the same event, and @first is the first of the call's entries
+ * for this event. The lock of kfd_events.all is held.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -237,7 +237,7 @@ static bool wait_entry_set(const struct kfd_wait_entry *e)
 
 /*
  * Return true if the ioctl's array has a signalled event before the first destroyed event. If an
- * event was destroyed, the result decides which error wait_do() returns.
+ * event was destroyed, wait_do() returns -EIO for the result false, and -EINVAL for true.
  */
 static bool wait_any_set(struct kfd_process *p, struct kfd_wait *w)
 {

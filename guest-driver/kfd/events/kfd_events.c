@@ -112,7 +112,8 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 
 	/*
 	 * Do not spin on the lock. The interrupt may have hit this CPU while it held the lock, and
-	 * another CPU may hold it long to signal an
+	 * this CPU would then spin forever. Another CPU may hold the lock for a long time, because
+	 * kfd_event_set() and kfd_event_abandon() wake all threads that wait for the
 	 * event.
 	 */
 	if (!xa_trylock(&events->all))

@@ -78,7 +78,11 @@ static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 	if (filp->private_data != current->mm && !traced)
 		return ERR_PTR(-EBADF);
 	p = kfd_lookup_process_by_mm(filp->private_data);
-	/* If the lookup fails, a GPU was removed, or the process was traced and has ended. */
+	/*
+	 * The lookup fails if the process was detached from KFD:
+	 * - -ENODEV: the current process; one of its GPUs was removed
+	 * - -EBADF: a traced process; one of its GPUs was removed, or the process has ended
+	 */
 	if (!p)
 		return ERR_PTR(filp->private_data == current->mm ? -ENODEV :
 								   -EBADF);

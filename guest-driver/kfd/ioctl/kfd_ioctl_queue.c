@@ -222,8 +222,8 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data)
 		return ret;
 
 	/*
-	 * Copy only the header to user space. There is no control stack to copy behind the header:
-	 * the device runs no waves, so saved.stack_bytes and saved.wave_bytes are 0.
+	 * Copy only the header to user space. The control stack and the wave state are always
+	 * empty, because the device refuses each dispatch and so never has waves to save.
 	 */
 	header.wave_state.control_stack_offset = saved.stack_offset;
 	header.wave_state.control_stack_size = saved.stack_bytes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements GET_DMABUF_INFO, IMPORT_DMABUF and EXPORT_DMABUF, with the errors of amdkfd. A BO
- * has at most one dma-buf at a time. An imported kgd_mem holds a reference to its dma-buf, as
- * the DRM core requires.
+ * Implements GET_DMABUF_INFO, IMPORT_DMABUF and EXPORT_DMABUF. The ioctls return the same errno
+ * values as amdkfd. A BO has at most one dma-buf at a time. An imported kgd_mem holds a reference
+ * to its dma-buf, as the DRM core requires.
  */
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>

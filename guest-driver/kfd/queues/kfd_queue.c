@@ -108,8 +108,8 @@ static unsigned int kfd_queue_engine(const struct kfd_queue *q)
 }
 
 /*
- * Returns true if @q was not loaded, or if the recovery has restored @q. For an SDMA queue that
- * hung, always returns false.
+ * Returns true if @q can continue after a reset: @q was not loaded, or the state of @q was not
+ * lost. An SDMA queue that hung can never continue.
  */
 static bool kfd_queue_recovered(struct kfd_queue *q)
 {

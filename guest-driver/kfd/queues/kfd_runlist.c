@@ -132,8 +132,8 @@ int kfd_sched_submit(struct kfd_node *node)
 	/* Held until the list is submitted, so that an older list cannot replace a newer one. */
 	mutex_lock(&sched->lock);
 	/*
-	 * Repeat if a reset has changed vgpu_cp_lost(). One repeat is enough: the reset drops the
-	 * CP's run list. Without a run list, vgpu_cp_lost() does not change.
+	 * -EAGAIN: a reset has changed vgpu_cp_lost() and dropped the CP's run list. The second try
+	 * cannot return -EAGAIN, because resets without a run list do not change vgpu_cp_lost().
 	 */
 	do {
 		lost = vgpu_cp_lost(node->vdev);

@@ -107,7 +107,8 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 }
 
 /*
- * The caller has reserved @bo and may hold further locks, so do not wait for these locks:
+ * The caller has reserved @bo. The caller may also hold the locks in this list, so do not wait for
+ * them:
  *
  * - reservations of other BOs
  * - page locks
@@ -201,7 +202,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
  * vgpu_bo_owner_ops.evict_in: try again after 1 jiffy, because no event tells when a page becomes
- * movable. Return 0 (no known time) if a reset lost the content.
+ * movable. Return 0 (no known time) if a reset lost the content: such pages never become movable.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

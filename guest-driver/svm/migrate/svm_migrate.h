@@ -77,9 +77,10 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c: protect HMM's pages against the removal of their GPU. After svm_peer_enter(), the
- * caller must test the sequence number of the range's notifier. If the number is unchanged, struct
- * page and kfd_node of these pages stay valid until svm_peer_leave(). The caller may sleep.
+ * svm_hive.c: svm_peer_enter() delays the removal of GPUs until svm_peer_leave(). A task may sleep
+ * between the two calls. After svm_peer_enter(), call mmu_interval_check_retry() before you use
+ * pages from hmm_range_fault(). If the result is true, do not use the pages: their GPU may be
+ * removed already.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
@@ -90,8 +91,8 @@ void svm_peer_leave(int token) __releases(svm_peers);
 enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			      u64 *addr);
 /*
- * Return true if a reset lost @page's content in VRAM. @page is in use: the caller holds the
- * range's lock and has tested the range's notifier.
+ * Return true if a reset lost @page's content in VRAM. The caller holds svm_range.lock, and under
+ * this lock mmu_interval_read_retry() returned false. So @page is not freed before the unlock.
  */
 bool svm_page_in_use_lost(struct page *page);
 #else

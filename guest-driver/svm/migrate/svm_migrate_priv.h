@@ -26,8 +26,8 @@ struct svm_bo {
 	/** @node: GPU */
 	struct kfd_node *node;
 	/**
-	 * @bo: contiguous BO; in VRAM as long as @ref is not 0. Pinned until the migration that
-	 * fills the BO calls svm_bo_filled()
+	 * @bo: contiguous BO in VRAM. Pinned until svm_bo_filled(). Afterwards, an eviction first
+	 * migrates the pages until @ref is 0 (svm_bo_vacate())
 	 */
 	struct vgpu_bo *bo;
 	/** @offset: offset of @bo in VRAM, bytes */

@@ -34,12 +34,12 @@ struct wait_mock {
 	struct dma_fence *name[MAX_NAMES];
 	/**
 	 * @index: result of vgpu_wait_unique(): for each fence that remains in @name, the fence's
-	 * lowest index in the original list
+	 * lowest index in the original @name
 	 */
 	u32 index[MAX_NAMES];
 	/**
-	 * @first: expected indices: for each element of @fence, the lowest index at which it occurs
-	 * in the original list, or U32_MAX if it does not occur
+	 * @first: indices that the test expects in @index. Element i belongs to @fence[i]: the
+	 * fence's lowest index in the original @name, or U32_MAX if @name does not have the fence
 	 */
 	u32 first[N_FENCES];
 };

@@ -399,8 +399,8 @@ static void ih_overflow(struct kunit *test)
 	for (number = 0; number < ENTRIES + at; number++)
 		ih_put_number(m, 8, 224, number);
 	/*
-	 * The hardware has overwritten the ring up to the write pointer. The driver continues one
-	 * entry later, because equal pointers would mean an empty ring.
+	 * The oldest remaining entry is at the write pointer. The driver must skip this entry:
+	 * equal read and write pointers would mean an empty ring.
 	 */
 	m->mock->regs[IH_RB_WPTR] = at * 32;
 	m->wptr = cpu_to_le32(at * 32 | IH_RB_WPTR__RB_OVERFLOW);

@@ -25,8 +25,8 @@ struct io_thread {
 	struct vgpu_device *vdev;
 	/** @inside: set by the thread when its access begins */
 	/**
-	 * @gone: set by the test as a signal to the thread. io_linger() ends the access on this
-	 * signal, io_reader() begins the access on this signal
+	 * @gone: set by the test as a signal to the thread. In io_linger(): the code under test
+	 * has returned, so end the access. In io_reader(): io_lock is held, so begin the access
 	 */
 	/** @left: set by the thread when its access ends */
 	bool inside, gone, left;
@@ -47,8 +47,8 @@ static struct io_thread *io_thread_new(struct kunit *test, struct vgpu_mock *moc
 }
 
 /*
- * Act as an access to a BAR that takes LINGER_US. The code under test must wait until the access
- * ends. If so, the test finds io_thread.left set.
+ * Model a BAR access with a duration of LINGER_US. The code under test must not return before
+ * io_thread.left marks the end of the access.
  */
 static void io_linger(struct io_thread *t)
 {

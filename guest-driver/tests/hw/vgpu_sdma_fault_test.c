@@ -61,8 +61,8 @@ static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
 }
 
 /*
- * Called after vgpu_sdma_fault_irq(). Does what hardware does during vgpu_sdma_fault_irq(): clears
- * the latched fault if requested, and writes further entries (fault_mock.late).
+ * Mock of the hardware, called after vgpu_sdma_fault_irq(). Does what hardware would have done
+ * during that call: clear the latched fault if requested, and write fault_mock.late entries.
  */
 static void fault_meanwhile(struct vgpu_device *vdev,
 			    const struct vgpu_iv_entry *iv, void *arg)
@@ -185,9 +185,8 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * The interrupt entry of a VMID 0 fault arrives while the driver clears a user's fault. Catches:
- * the driver opens the gate (VGPU_GATE_REG). (A kernel job cannot end while the gate is closed. The
- * faulted kernel job must not end before the recovery.)
+ * The fault entry of VMID 0 arrives while a user's fault is cleared. Catches: the driver opens the
+ * gate (VGPU_GATE_REG), so the faulted kernel job ends without a recovery.
  */
 static void fault_behind_user(struct kunit *test)
 {

@@ -381,7 +381,7 @@ static void ring_job_ends(void *arg, int error)
 {
 	struct ring_enders *e = arg;
 
-	/* The first call starts the second thread, and waits up to 200 ms for a second call. */
+	/* Before the first end of the job, give @other 200 ms to end the same job (the bug). */
 	if (atomic_inc_return(&e->ends) == 1) {
 		wake_up_process(e->other);
 		wait_for_completion_timeout(&e->again, HZ / 5);

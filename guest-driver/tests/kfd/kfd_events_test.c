@@ -108,8 +108,8 @@ static void events_lock_taken(struct kunit *test)
 	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
 	/*
-	 * The counter includes only events for which too many WAIT_EVENTS calls wait. The handler
-	 * left this event to scan_work for another reason: xa_lock() was held.
+	 * VGPU_STAT_EVENTS_DEFERRED counts only events with more than KFD_WAKE_AT_ONCE waits. The
+	 * handler left this event to scan_work because xa_lock() was held.
 	 */
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
 }

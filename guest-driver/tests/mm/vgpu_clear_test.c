@@ -17,7 +17,7 @@
 #define CLEAR_TIMEOUT	(10 * HZ)
 
 /**
- * struct clear_mock - a device, and the reservation and the VRAM of a BO
+ * struct clear_mock - a mock device with the arguments of vgpu_mm_clear_res()
  */
 struct clear_mock {
 	/** @mock: device */

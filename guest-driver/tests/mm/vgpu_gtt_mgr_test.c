@@ -95,8 +95,8 @@ static void gtt_random(struct kunit *test)
 }
 
 /*
- * The limit of GTT memory is larger than the GART. Catches: the limit is not enforced, or is
- * enforced for temporary placements as well; a failed allocation changes the usage.
+ * Use up the limit of GTT memory. Catches: the limit is not enforced, or applies also to
+ * temporary placements; a failed allocation changes the usage.
  */
 static void gtt_limit(struct kunit *test)
 {
@@ -106,6 +106,7 @@ static void gtt_limit(struct kunit *test)
 	struct vgpu_mock *mock = vgpu_mock_new(test);
 	struct ttm_resource *all, *res;
 
+	/* The size of the GART must not limit memory without GART addresses. */
 	KUNIT_ASSERT_GT(test, GTT_PAGES, GART_ROOM);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, GTT_PAGES + 1, 1, &memory,
 					      &res), -ENOSPC);
@@ -126,8 +127,8 @@ static void gtt_limit(struct kunit *test)
 }
 
 /*
- * Use up the GART addresses. Catches: an allocation without an address then fails; a freed
- * range of addresses is not allocated again.
+ * All GART addresses are in use. Catches: an allocation fails although it needs no GART
+ * address; a freed range of addresses is not allocated again.
  */
 static void gtt_addresses_run_out(struct kunit *test)
 {

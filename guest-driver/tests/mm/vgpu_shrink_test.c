@@ -31,8 +31,8 @@ static u64 shrink_oracle(const struct shrink_tt *t)
 }
 
 /*
- * Randomly pin, unpin, populate or unpopulate the BO. As in TTM, a pinned BO is neither populated
- * nor unpopulated.
+ * Randomly pin or unpin the BO, or change whether its pages are populated. The pages of a pinned
+ * BO stay as they are.
  */
 static void shrink_step(struct vgpu_mock *mock, struct shrink_tt *t)
 {

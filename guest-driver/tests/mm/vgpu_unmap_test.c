@@ -116,8 +116,9 @@ static void unmap_released(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
 	/*
-	 * In the other thread, vgpu_mm_unmap_dma() now waits for the two releases. It must not hold
-	 * lru_lock during that wait. Otherwise unmap_listed(), which takes lru_lock, hangs below.
+	 * In the other thread, vgpu_mm_unmap_dma() now waits for the release of bos[late] and of
+	 * bos[late + 1]. During this wait, vgpu_mm_unmap_dma() must not hold lru_lock. Otherwise
+	 * unmap_listed() hangs below, because unmap_listed() takes lru_lock.
 	 */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)
@@ -129,8 +130,8 @@ static void unmap_released(struct kunit *test)
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	/*
-	 * End the second release as TTM does for a delayed delete: the BO gets a reference again.
-	 * (TTM's workqueue would drop this reference later.)
+	 * Turn the second release into a delayed delete: as TTM does, set the reference count to 1.
+	 * Now vgpu_mm_unmap_dma() must return, because it waits only for BOs without references.
 	 */
 	kref_init(&u->bos[late + 1].kref);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&u->done, 10 * HZ));

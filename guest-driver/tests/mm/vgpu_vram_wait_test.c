@@ -105,7 +105,10 @@ static void keep_waits(struct kunit *test)
 	/* The BO may become evictable after one jiffy. Expect 0 (try again) after this time. */
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
-	/* The BO can be evicted. Expect 1 (try the allocation again), after a pause of a jiffy. */
+	/*
+	 * The BO can be evicted, so vgpu_vram_mgr_wait_kept() pauses for a jiffy and returns 1.
+	 * Unlike 0, the result 1 counts against the caller's limit of tries.
+	 */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);
 	/*
@@ -129,8 +132,8 @@ static void keep_ends(struct kunit *test)
 	struct keep_mock *m = keep_new(test);
 
 	/*
-	 * The first call of evict_ok() returns false (m->refusals). evict_in() then returns 0, so
-	 * vgpu_vram_mgr_wait_kept() calls evict_ok() again. This second call returns true.
+	 * The first evict_ok() returns false (m->refusals). evict_in() then returns 0: the BO may
+	 * have become evictable. Expect a second call of evict_ok(), which returns true.
 	 */
 	m->evict_ok = true;
 	m->refusals = 1;

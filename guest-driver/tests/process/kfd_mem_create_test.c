@@ -388,10 +388,8 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * VRAM is full, and m->holder holds the reservations of m->bo[0] and m->bo[1] during each try to
- * create a BO. After a failed try, m->holder drops both reservations. The driver must then evict
- * m->bo[1]: create_stay_ops forbid the eviction of m->bo[0]. Catches: the driver does not evict
- * m->bo[1], so the allocation fails.
+ * VRAM is full; only m->bo[1] may be evicted. m->holder reserves both BOs only during a try to
+ * allocate. Catches: the driver does not evict m->bo[1] between tries.
  */
 static void create_held_behind(struct kunit *test)
 {

@@ -60,8 +60,8 @@ static void timeslice_restoring(struct kunit *test)
 }
 
 /*
- * Check that kfd_timeslice_left() during a restore grows with each failed restore, up to a limit. A
- * successful restore must reset this time.
+ * Check that each failed restore increases kfd_timeslice_left() of the next restore, up to a limit.
+ * A successful restore must reset this value to 10 ms.
  */
 static void timeslice_restore_fails(struct kunit *test)
 {

@@ -8,8 +8,8 @@
 #define START	(-60ul * HZ)
 
 /*
- * Catches: a device that fails again soon after each reset is reset without limit; a device that
- * was given up is reset again.
+ * Catches: the number of resets has no limit if the device fails soon after each reset; the driver
+ * resets a device that was given up.
  */
 static void tries_in_a_row(struct kunit *test)
 {

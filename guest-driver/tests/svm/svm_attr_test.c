@@ -367,8 +367,8 @@ struct policy_case {
 
 static const struct policy_case policy_table[] = {
 	/*
-	 * Memory moves to each GPU that faults ('0', '1'). Faults do not move memory back to an
-	 * earlier GPU ('.'), unless a long time has passed ('T').
+	 * Memory moves to each GPU that faults, but not back to an earlier GPU ('.' in @want),
+	 * unless a long time has passed ('T' in @faults).
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
@@ -414,8 +414,8 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000001111111111",
 	  "....0.........1" },
 	/*
-	 * svm_range.lead is at most 8, so 8 faults of GPU 1 end GPU 0's lead. After these, the
-	 * 5th fault of GPU 1 pulls memory.
+	 * The 17 faults of GPU 0 give a lead of only 8 (the maximum). GPU 1 needs 8 faults to end
+	 * this lead, and 5 more to pull memory.
 	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },

@@ -317,8 +317,9 @@ static void touch_killed(struct kunit *test)
 	send_sig(SIGKILL, t[0]->task, 1);
 	touch_expect(test, t[0], m->page, VM_FAULT_SIGBUS);
 	/*
-	 * The killed thread dropped its page reference before its wait. It has taken a new one,
-	 * which do_swap_page() would drop.
+	 * For the killed thread, svm_migrate_to_ram() must take a page reference before it returns:
+	 * in the kernel, do_swap_page() would then drop this reference. The other reference is the
+	 * mock's.
 	 */
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 2);
 	/* svm_touch_end() must take a reference for the second thread only. */

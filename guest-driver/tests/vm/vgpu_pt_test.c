@@ -408,9 +408,8 @@ static void pt_misaligned(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), 0);
 	for (shift = 0; shift <= VGPU_PT_SHIFT; shift++) {
 		/*
-		 * The second write maps page 1 at @memory. So virtual and memory address differ by
-		 * 2048 + 2^shift pages (SZ_8M is 2048 pages), and only fragments of at most 2^shift
-		 * pages are aligned at both addresses.
+		 * Virtual page 1 maps to memory page 1 + 2^shift + 2048 (SZ_8M). The difference,
+		 * 2^shift + 2048, allows aligned fragments of at most 2^shift pages.
 		 */
 		u64 memory = SZ_8M + ((1 + BIT_ULL(shift)) << VGPU_PAGE_SHIFT);
 

@@ -40,8 +40,8 @@ struct cut_watch {
 	/** @writes: number of calls of vgpu_pt_ops.write; if 0, the case has tested nothing */
 	unsigned int writes;
 	/**
-	 * @late: number of writes when cut_is_free() was true for @first or @last. Such a write is
-	 * a bug: it may overwrite the entries of an SVM range that a fault has created
+	 * @late: number of writes when a fault could already create an SVM range at @first or @last
+	 * (cut_is_free()). Such a write may overwrite entries of the range
 	 */
 	unsigned int late;
 };
@@ -70,8 +70,8 @@ static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 }
 
 /*
- * Replaces vgpu_pt_ops.write during an unmap. Counts all writes, and those that come after the
- * unmapped addresses have become free for another mapping.
+ * Replaces vgpu_pt_ops.write during an unmap. cut_watch.writes counts all writes; cut_watch.late
+ * counts writes after the first or last unmapped page became free.
  */
 static bool cut_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step)

@@ -18,8 +18,8 @@ static u32 vm_place(struct vm_mock *m)
 }
 
 /*
- * Catches: vm_mock_clear() removes wrong pages, or leaves mappings with a wrong vgpu_vm_bo.offset;
- * entries point to a moved BO's old memory; a fragment covers cleared pages.
+ * Catches: vgpu_vm_clear_mappings() removes wrong pages, or sets a wrong vgpu_vm_bo.offset; an
+ * entry points to a moved BO's old memory; a fragment covers cleared pages.
  */
 static void vm_random(struct kunit *test, bool sdma)
 {
@@ -324,13 +324,13 @@ static void vm_prt_entries(struct kunit *test)
 	mutex_unlock(&m->vm.base.va_lock);
 	memset(m->owner + 100, 0, 600);
 	vm_mock_check(test, m);
-	/* The end of the test removes the address space and the remaining mappings. */
+	/* KUnit now calls vm_mock_fini(). This call removes the remaining PRT mappings. */
 }
 
 /*
- * During the first update, BO 0 is reserved as by another task, and BO 1 is in system memory.
- * Catches: the first update writes entries of these BOs; the second update, which can map both BOs,
- * does not write their entries.
+ * At the first update, the reservation of BO 0 is held, and BO 1 is in system memory. So only the
+ * second update can write the entries. Catches: the first update writes an entry of BO 0; the
+ * second update does not write all entries of BO 0 and BO 1.
  */
 static void vm_moved_stays(struct kunit *test)
 {
@@ -341,6 +341,7 @@ static void vm_moved_stays(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 1, 60, 0, 50), 0);
 	vm_mock_move(m, 1, TTM_PL_SYSTEM);
 	mutex_lock(&m->vm.base.va_lock);
+	/* Reserve BO 0, so that vgpu_vm_update_moved() cannot reserve the BO. */
 	mock_bo_lock(&m->bos[0]);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_update_moved(&m->vm.base, NULL, true), 0);
 	mock_bo_unlock(&m->bos[0]);

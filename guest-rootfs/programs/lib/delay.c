@@ -205,8 +205,8 @@ static int find_path(void **frame, uintptr_t *pc)
 		if (next == me.base || next == me.root)
 			break;
 		/*
-		 * Code without frame pointers has broken the chain of frames: store only the
-		 * return address of the wrapper.
+		 * If @next cannot be an outer frame, code without frame pointers has broken the
+		 * chain of frames. Then store only innermost[1], the wrapper's return address.
 		 */
 		if (next <= frame || next > me.root || (uintptr_t)next % 8) {
 			pc[0] = (uintptr_t)innermost[1];

@@ -18,8 +18,8 @@
  */
 struct delay_point {
 	/**
-	 * @id: hash of @what, @pc and the point that created the process or thread. The same in
-	 * each run of one build; 0 in a free entry
+	 * @id: 0 in a free entry; otherwise a hash, the same in each run of one build. The hash
+	 * covers @what, @pc and the ID of the point at which the process or thread was created
 	 */
 	uint64_t id;
 	/** @what: name of the wrapped call */
@@ -57,8 +57,9 @@ const char *delay_point_mode(void);
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
- * Start the delays in the process of case @name. @frame is the frame address of the function that
- * calls the case's function: delay_point.pc omits outer frames.
+ * Start the delays in the process of case @name. @frame is the frame address of the function F
+ * that calls the case's function. Each backtrace (delay_point.pc) of the calling thread ends with
+ * the return address into F, or into a function that F has called.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

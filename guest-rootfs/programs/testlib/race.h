@@ -82,7 +82,8 @@ typedef int race_call(void);
  * struct race_calls - functions that race_unbind() calls in its child
  * @start: open the GPU, call race_begin() and create what the calls use
  * @choose: return a random call
- * @bound_only: a call that needs a bound GPU, or NULL
+ * @bound_only: a function that @choose may return, but that race_unbind() calls only before the
+ * unbind; NULL if there is no such function
  */
 struct race_calls {
 	void (*start)(void);

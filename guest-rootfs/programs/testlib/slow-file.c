@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The FUSE server of slow-file.h. The root of the file system is the served file itself, not a
- * directory. So the file system is mounted over a file, too.
+ * The FUSE server of slow-file.h. The root of the file system is not a directory, but the served
+ * file. Therefore the mount point must be a file.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -130,8 +130,8 @@ void tap_kill_at_work(void (*fn)(void *), unsigned int us);
  */
 pid_t tap_in_child(void (*fn)(void *), void *arg);
 /*
- * Read a whole file as a string into @text. The case fails unless the file has fewer than
- * @size - 1 bytes: if @text is full, the file may be longer.
+ * Read a whole file as a string into @text. The case fails if the file has more than @size - 2
+ * bytes: one byte is for the NUL, and a free byte shows that the file has ended.
  */
 void tap_read(const char *path, char *text, size_t size);
 /*

@@ -408,8 +408,8 @@ static int child_end(struct child *c)
 }
 
 /*
- * Command "lost" (see lose_vram()). The host sends "lost" and "moves" last, because both lose VRAM.
- * The loss stops the parent's queue, which other commands need.
+ * Command "lost": see lose_vram(). Commands "lost" and "moves" lose VRAM, and this loss stops
+ * queue @q of this process. Other commands need @q, so the host sends "lost" and "moves" last.
  */
 static void do_lost(void)
 {
@@ -576,7 +576,8 @@ static void do_moves(void)
 
 /*
  * Runs in a child: the child's second queue hangs the engine that the parent's queue uses. @to and
- * @from are pipes to and from the parent. Return BOS on success, or a negative number on an error.
+ * @from are pipes to and from the parent. Return a negative number on an error. Return BOS on
+ * success: here BOS is only the code that do_hang() expects.
  */
 static int guilty(int to, int from)
 {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-loop copy|exchange|truncate: queues access shared memory that faults page by page, until
- * stdin ends. Tests disturb the faults and invalidations from outside.
+ * vgpu-svm-loop copy|exchange|truncate: until stdin ends, queues access memory that CPU and GPU
+ * share (SVM), and the program checks the bytes. Modes:
+ * - copy: queues copy to pages that were freed.
+ * - exchange: a queue reads two pages before and after an exchange of their addresses.
+ * - truncate: queues copy from a file, which is then truncated.
+ * Meanwhile, tests inject errors into the device's faults and invalidations.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -144,9 +148,9 @@ static int cut_file(void *arg, uint64_t round)
 	vg_pattern_fill(l->file, SIZE, round, 0);
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
 	/*
-	 * After a truncation, only the first unrepairable fault leaves the queues running
-	 * (docs/faults.md). The injected fault must be this first one, so no fault of the copy may
-	 * be left.
+	 * After a truncation, the driver ignores one fault that it cannot repair, and stops the
+	 * queues at a second one (docs/faults.md). The host injects one such fault. A fault left
+	 * from the copy would be another, so wait until the driver has served all faults.
 	 */
 	if (!ret)
 		ret = await_acks(l);
@@ -220,8 +224,8 @@ int main(int argc, char **argv)
 	ret = open_all(&l);
 	if (ret >= 0) {
 		/*
-		 * Tell the host an address range for the faults that the host injects.
-		 * (exchange() does not use this range.)
+		 * In modes "copy" and "truncate", the host injects faults in this address range. In
+		 * mode "exchange", the host ignores this line.
 		 */
 		printf("memory at %p, 0x%lx bytes\n",
 		       turns[i].fn == cut_file ? l.file : l.dst, SIZE);

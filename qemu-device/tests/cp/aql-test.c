@@ -225,8 +225,9 @@ static void test_overrun_moved(void)
     qvgpu_cont(f.v);
     set_value(&f, 1, 0);
     /*
-     * While packet @slots - 1 waits, write the next three packets. The write
-     * index in memory already counts these packets.
+     * Wait until the queue comes to packet @slots - 1. Then write the three
+     * reserved packets, but do not ring the doorbell. The write index in memory
+     * already includes these packets: the queue must read the write index.
      */
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == slots - 1);
     for (i = 0; i < 3; i++) {

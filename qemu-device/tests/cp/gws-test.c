@@ -146,8 +146,9 @@ static void run_alone(Fixture *f, unsigned i, unsigned type)
 }
 
 /*
- * Catches: a process keeps its old GWS after it requests another number. (The
- * process also keeps its VMID, because its static queue stays mapped.)
+ * Catches: a mapped process requests another number of GWS resources, but still
+ * has the old GWS. (The static queue keeps the process mapped between the two
+ * lists.)
  */
 static void test_change(void)
 {
@@ -174,8 +175,9 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * Catches: the saved state lacks the GWS of process 0 after SET_RESOURCES has
- * cleared the GWS mask, so process 1 gets that GWS.
+ * Catches: if the scheduler's GWS mask was cleared while process 0 held GWS, a
+ * migration loses this GWS. (With this bug, process 1 gets the same GWS
+ * after the migration.)
  */
 static void test_mask_cleared(void)
 {

@@ -231,7 +231,8 @@ static void test_come_and_go(void)
 
 /*
  * Catches: with a QUEUE_SIZE above 26, CP_HQD_PQ_RPTR of an active queue is not
- * reduced modulo 2^27. (Such a QUEUE_SIZE means 26: 2^27 dwords.)
+ * reduced modulo 2^27. (QUEUE_SIZE 26 and all larger values select the largest
+ * ring, which has 2^27 dwords.)
  */
 static void test_ring_size(void)
 {

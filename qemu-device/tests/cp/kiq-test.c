@@ -317,7 +317,10 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)
 {
-    /* The test's own dwords are in the first QVGPU_GATE_BYTES of the page. */
+    /*
+     * Skip the first QVGPU_GATE_BYTES of the page, which hold the test's own
+     * dwords.
+     */
     unsigned at = (n + 1) * QVGPU_GATE_BYTES;
 
     qvgpu_gate_emit(g, c, mc[0] + at, words + at / sizeof(*words),
@@ -363,8 +366,9 @@ static void test_reg_wait(void)
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
 
     /*
-     * The bottom half that writes register WRITTEN for c[0] logs vgpu_inv_req.
-     * Hold the bottom half there, when the register already has the new value.
+     * Hold the main loop at trace event vgpu_inv_req, in the register write for
+     * c[0]. The register then has the new value, but c[0] still waits for the
+     * end of the write.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
@@ -376,8 +380,8 @@ static void test_reg_wait(void)
     /* Let the KIQ unmap c[0], and map c[1] in the same HQD. */
     qvgpu_gate_open(&gate[0]);
     /*
-     * Wait until c[1] runs. Its next packet, perhaps not yet executed, requests
-     * that the bottom half write register WAITED_FOR.
+     * c[1] sets SECOND_WAITS in one packet, and requests the write of register
+     * WAITED_FOR in the next packet. Wait here for the first of these packets.
      */
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
     qvgpu_gate_open(&gate[1]);
@@ -397,9 +401,9 @@ static void test_reg_wait(void)
 }
 
 /*
- * Catches: an SDMA queue is unmapped during an SRBM_WRITE. Mapped again, the
- * queue runs its next packets before the register write ends. (The unmap must
- * wait.)
+ * Catches: the unmap of an SDMA queue does not wait until the register write of
+ * an SRBM_WRITE ends. After the next map, the queue executes later packets
+ * before this register write ends.
  */
 static void test_srbm_unmapped(void)
 {
@@ -435,8 +439,8 @@ static void test_srbm_unmapped(void)
     invalidations = qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS);
 
     /*
-     * For SRBM_WRITE, a bottom half writes VMID_9 to register WRITTEN, and then
-     * logs vgpu_inv_req. Hold the bottom half while it logs this event.
+     * Hold the main loop at trace event vgpu_inv_req, in the register write of
+     * the SRBM_WRITE. The KIQ then tries the unmap before this write ends.
      */
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
@@ -532,8 +536,8 @@ static void test_reg_frozen(void)
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));
     /*
-     * c[1] requests the register write that freezes the SDMA engine. The held
-     * bottom half does this write only after qvgpu_hold_release().
+     * Let c[1] request the register write that freezes the SDMA engine. The
+     * main loop is held, so this write happens only after qvgpu_hold_release().
      */
     qvgpu_gate_open(&gate[FREEZE]);
     qvgpu_wait_until(qatomic_read(&words[FREEZES]));

@@ -228,15 +228,16 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * The 1-GiB leaf (make_region()) has address fb_offset, which the
-         * device aligns down. So VRAM begins at byte fb_offset % GiB of this
-         * leaf.
+         * VRAM starts at address fb_offset. make_region() makes a 1-GiB leaf
+         * with this address. The device aligns the leaf's address down to
+         * 1 GiB, so VRAM starts at byte fb_offset % GiB of the leaf.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             /*
-             * Packets use the leaf's first 2 * vram_size bytes. If VRAM began
-             * within these bytes but not at byte 0, a queue could access VRAM
-             * outside its part.
+             * Make VRAM start at byte 0 of the leaf. fuzz_pick_va() uses byte N
+             * of the leaf for byte N of VRAM. If VRAM started a little later,
+             * byte N could be VRAM of another queue. If VRAM starts much later,
+             * packets reach no VRAM through the leaf, which is harmless.
              */
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);
         }

@@ -8,8 +8,9 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /*
- * Find the first run of at most 64 pages with m->used[] set among pages @from
- * to @end - 1. Returns false if no page is in use.
+ * Search pages @from to @end - 1. Set *@first to the first page with m->used[]
+ * set. Set *@pages to the number of such pages in a row from there, at most 64.
+ * Returns false if there is no such page.
  */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,
                      uint64_t *first, uint64_t *pages)

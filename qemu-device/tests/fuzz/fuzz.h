@@ -110,8 +110,9 @@ typedef struct FuzzQueue {
     bool priv;
     uint64_t first;             /* start value of rptr and wptr, in bytes */
     /*
-     * Number of pages allocated for rings and buffers, by QVGPUKind. In the
-     * queue's part of the memory, these pages begin at page FUZZ_SPECIAL.
+     * Number of pages allocated for rings and buffers, by QVGPUKind: in the
+     * queue's part of RAM, and in the queue's part of VRAM. In each part, these
+     * pages begin at page FUZZ_SPECIAL.
      */
     unsigned specials[2];
     /* Expected results, except for memory. */
@@ -195,7 +196,7 @@ static inline bool fuzz_chance(FuzzRng *r, unsigned percent)
     return fuzz_below(r, 100) < percent;
 }
 
-/* Return the place of byte @off in the queue's part of memory @kind. */
+/* No other queue writes to the returned place. @off is below FUZZ_PART. */
 static inline FuzzPlace fuzz_part(FuzzQueue *q, QVGPUKind kind, uint64_t off)
 {
     return (FuzzPlace) { kind, FUZZ_PARTS_AT + q->part * FUZZ_PART + off };
@@ -228,7 +229,10 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 
 /* Functions of case.c */
 
-/* Generate tables, memory and rings in c->mem. Does not access the device. */
+/*
+ * Generate the page tables, data pages, rings and buffers of a case in c->mem.
+ * Does not access the device.
+ */
 void fuzz_case_make(FuzzCase *c);
 /*
  * Return a page-table entry that maps a random data page of the queue, readable
@@ -359,8 +363,8 @@ void fuzz_stop(FuzzCase *c);
 /* Functions of run.c */
 
 /*
- * Run the case of @seed. NOPs replace the packets with the indices in @drop,
- * which may be NULL. Returns true if the device passed.
+ * Run the case of @seed. @drop has the indices of packets to replace by NOPs;
+ * NULL replaces no packet. Return true if the device passed.
  */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take all pending interrupts and record each for its queue. */
@@ -378,8 +382,8 @@ void fuzz_drain_irqs(FuzzCase *c);
  * @write: true for a write
  * @hit: page-table entry that faults
  *
- * May disturb the device. Usually repairs the page-table entry. Both happen at
- * random.
+ * Disturbs the device in some calls. Repairs the page-table entry in 90 % of
+ * the calls.
  *
  * Return: false if the case has failed.
  */

@@ -11,7 +11,7 @@
 #define MACHINE_CASES   512
 /*
  * shrink() tries to drop each of the last MAX_SHRINK - 1 packets of a failing
- * case.
+ * case. All earlier packets stay.
  */
 #define MAX_SHRINK      400
 

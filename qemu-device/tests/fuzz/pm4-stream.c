@@ -114,8 +114,8 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
     }
     if (fuzz_chance(r, 30) && fuzz_special_left(q, 1)) {
         /*
-         * A chain packet leaves the buffer, so that the packet after the chain
-         * packet must not run.
+         * After a chain packet, the queue continues in the new buffer and does
+         * not return. It must not execute the packet behind the chain packet.
          */
         make_indirect(q, dw, true);
         make_packet(q, vmid, true, dw);
@@ -212,8 +212,9 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     /* fuzz_pm4_idle() waits until the device overwrites this value. */
     fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
-     * q->first counts bytes. The packets add less than 1 MiB to q->first. So
-     * q->q.wptr stays below 2^62 and does not overflow 64 bits.
+     * q->first is the start value of wptr in bytes. fuzz_sdma_stream_make()
+     * adds the bytes of the packets, less than 1 MiB, to get q->q.wptr. This
+     * sum stays below 2^62, and so does not overflow.
      */
     q->first = (fuzz_rnd(r) >> 2) % (UINT64_MAX / 4 - MiB) & ~3ull;
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {

@@ -96,8 +96,9 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * CAM off: let virtual time pass, because queues repeat faulting accesses
-     * later. CAM on: stop virtual time, so that no fault is reported again.
+     * CAM off: let virtual time pass, because a queue repeats a faulting access
+     * after a delay in virtual time. CAM on: stop virtual time, so that no
+     * fault is reported again.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

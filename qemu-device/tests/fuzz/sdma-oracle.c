@@ -169,7 +169,10 @@ static uint64_t pair(const uint32_t *dw)
     return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-/* The places that a copy has read and written, as sets of key(FuzzPlace). */
+/*
+ * The places that a copy has read and written. The hash tables are sets: key()
+ * converts a place to an element.
+ */
 typedef struct Copy {
     FuzzQueue *q;
     unsigned vmid;

@@ -82,8 +82,8 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
     default:
         /*
          * The leaf of 512 GiB maps bus addresses: RAM, or VRAM in BAR 0.
-         * Accesses may end beyond either, as nothing follows within MAX_LEN
-         * bytes.
+         * An access may end after the last byte of RAM or of VRAM, because the
+         * next MAX_LEN bus addresses are unused.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
@@ -300,8 +300,11 @@ static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
     make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_SRC_DW]);
     make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_DST_DW]);
     /*
-     * Offset (make_surface()) plus size is at most 3 slices of 4096 bytes, 9
-     * rows of 640 and 39 elements of 16: 18672 bytes, below MAX_LEN.
+     * With the start from make_surface(), the last element is at most at
+     * x = 7 + 31, y = 2 + 7 and z = 1 + 2. A slice has at most 4096 bytes, a
+     * row 640, an element 16. The rectangle ends at most
+     * 3 * 4096 + 9 * 640 + 39 * 16 = 18672 bytes after the surface's start.
+     * This is less than MAX_LEN.
      */
     dw[11] = VGPU_PREP(SDMA_COPY_RECT_XY__X, (uint32_t)fuzz_below(r, 32)) |
              VGPU_PREP(SDMA_COPY_RECT_XY__Y, (uint32_t)fuzz_below(r, 8));

@@ -117,7 +117,10 @@ static void test_spurious(void)
  */
 static void test_spurious_everywhere(void)
 {
-    /* Rounded up to pages, these lengths in bytes are 2^39, 2^52, 2^52 pages */
+    /*
+     * In bytes. The first length is 2^39 pages. The other two lengths, rounded
+     * up to pages, are 2^64 bytes: 2^52 pages.
+     */
     static const uint64_t lengths[] = {
         1ull << 51, UINT64_MAX - VGPU_PAGE_SIZE + 2, UINT64_MAX,
     };

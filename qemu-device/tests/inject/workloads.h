@@ -50,8 +50,8 @@ void workload_traps(Workload *r);
  */
 void workload_invalidations(Workload *r);
 /*
- * Arm an injection that acts immediately, without any other work. Log the
- * pending interrupts, or that the device is gone.
+ * Arm an injection that acts immediately. Run nothing else. Log the pending
+ * interrupts, or that the device is gone.
  */
 void workload_nothing(Workload *r);
 /* Several times: reset the machine, and log a checksum of src. */

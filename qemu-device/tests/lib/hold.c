@@ -154,9 +154,9 @@ void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q)
     /* Disable the interrupts of retry faults. */
     qvgpu_mm_wr(q->v, VM_L2_PROTECTION_FAULT_CNTL2, 0);
     /*
-     * The access first logs vgpu_fault_silent: the access has begun. The log
-     * pipe then has no room for the second line, vgpu_stall, so the engine
-     * blocks.
+     * qvgpu_hold_arm() leaves room for one line in the log pipe. Within the
+     * access, the engine logs two events. The line of vgpu_fault_silent fits.
+     * The line of vgpu_stall does not fit, so the engine blocks.
      */
     qvgpu_hold_arm(h, q->v, "vgpu_fault_silent", true);
     qvgpu_trace(q->v, "vgpu_stall", true);

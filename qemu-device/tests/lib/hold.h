@@ -79,9 +79,10 @@ bool qvgpu_hold_waited(QVGPUHold *h);
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Call after qvgpu_hold_release_later() and one command. Fails the test unless
- * the command has waited for the engine held by qvgpu_hold_access(). Disables
- * the trace events.
+ * Fail the test unless an operation (QMP, register or PCI access) has waited
+ * for the engine held by qvgpu_hold_access(). The test calls
+ * qvgpu_hold_release_later(), starts the operation, and then calls
+ * qvgpu_hold_access_end(). Disables the trace events.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*

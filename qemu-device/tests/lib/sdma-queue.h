@@ -95,8 +95,9 @@ void qvgpu_sdma_pass(QVGPUSdma *q);
  */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*
- * Move the ring's packets, from byte @from on, to a new page: an indirect
- * buffer of *@dwords dwords. Returns the buffer's CPU address.
+ * Copy the ring's packets, from byte @from on, to an indirect buffer in a new
+ * page. Remove these packets from the ring. *@dwords receives the buffer's
+ * length. Returns the buffer's CPU address.
  */
 uint64_t qvgpu_sdma_to_buffer(QVGPUSdma *q, uint64_t from, uint32_t *dwords);
 

@@ -99,8 +99,8 @@ static void test_interrupts(void)
         const Case *t = &cases[i];
 
         /*
-         * Set only the class's own interrupt bit, if the class has one. With or
-         * without such a bit, the fault must raise an interrupt.
+         * Set only the class's own interrupt bit. If the class has no such bit,
+         * set none. The fault must raise an interrupt.
          */
         context(&w, VM_CONTEXT_CNTL__ALL_DEFAULTS | t->interrupt);
         g_assert_true(fault(&w, t));

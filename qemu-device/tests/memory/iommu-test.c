@@ -23,12 +23,16 @@
 
 #define IOVA            (512 * MiB)     /* bus address above the end of RAM */
 /*
- * Bus address without a translation. The IOMMU's table for this address is
- * outside of RAM: at HOLE for intel-iommu, at IOAPIC for amd-iommu.
+ * Bus address without a translation. The last table for this address is not in
+ * RAM. The table of intel-iommu (at HOLE) cannot be read. The table of
+ * amd-iommu (at IOAPIC) has only invalid entries.
  */
 #define IOVA_LOST       (IOVA + 2 * MiB)
 #define HOLE            0x30000000u     /* bus address without memory */
-/* Registers of the I/O APIC. An IOMMU table at this address reads as 0. */
+/*
+ * Registers of the I/O APIC, used as a table of amd-iommu. All entries read as
+ * 0, so they are invalid.
+ */
 #define IOAPIC          0xfec00000u
 
 #define VTD             0xfed90000u     /* registers of intel-iommu in q35 */
@@ -133,8 +137,10 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table for IOVA_LOST is at IOAPIC, which reads as 0. HOLE cannot be
-     * used here: amd-iommu has a bug (a shift by 64) after a failed read.
+     * Place the last table for IOVA_LOST at IOAPIC. test_stop() needs a table
+     * that is not in RAM, so that the IOMMU takes the BQL to read the table.
+     * The entries at IOAPIC are 0: no translation. At HOLE, the read would
+     * fail, and amd-iommu has a bug (a shift by 64) after a failed read.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));

@@ -34,8 +34,9 @@ void page_walk_start(PageWalk *w);
  */
 void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 /*
- * Copy @len bytes from @va to @w->dst. Fail the test on a fault, or unless the
- * copy equals the part of pattern @seed that begins at offset @from.
+ * Copy @len bytes from @va to @w->dst. These bytes must be the part of pattern
+ * @seed that begins at offset @from. Fails the test if other bytes are copied,
+ * or if the copy faults.
  */
 void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
                          uint64_t len);

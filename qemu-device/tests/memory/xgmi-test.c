@@ -300,9 +300,9 @@ static void test_peer_gone(const void *removed)
     }
 
     /*
-     * The copy faults at its unmapped destination. Hold the engine in this
-     * fault. The engine has a pointer into b's VRAM, so the removal or
-     * link-down must wait.
+     * The copy reads b's VRAM, and faults at its unmapped destination. Hold the
+     * engine in this fault. The engine still has a pointer to the source in b's
+     * VRAM, so the removal or link-down must wait for the engine.
      */
     qvgpu_hold_access(&h, &q);
     qvgpu_hold_release_later(&h);
@@ -558,7 +558,8 @@ static void read_ack(QVGPUSdma *q)
 
 /*
  * Catches: an unplug frees the translation client of one engine while another
- * engine reads an acknowledge register. (This read uses all clients.)
+ * engine reads an acknowledge register. (The read uses the clients of the other
+ * engines, to check whether their accesses have ended.)
  */
 static void test_unplug_settling(void)
 {

@@ -73,8 +73,9 @@ static void test_packet(void)
     /*
      * PAYLOAD: number of data dwords in the packet.
      *
-     * The other two are byte offsets in the saved vmstate_vgpu_exec. Offset 0
-     * is the first byte of the stall's GPU address, a field with the value AT.
+     * The other two are byte offsets in the saved state. They count from the
+     * saved GPU address of the stall. qvgpu_loads_with() finds this address by
+     * its value, AT.
      * - AT_IB_SIZE: low byte of the indirect buffer's length in dwords
      * - AT_NDW: low byte of the packet's length in dwords
      */
@@ -112,8 +113,9 @@ static void test_packet(void)
 }
 
 /*
- * Catches: the device keeps and saves garbage from unused indirect-buffer
- * entries of an MQD, and then refuses its own saved state.
+ * An MQD has garbage in the fields of indirect buffers that the queue does not
+ * use. Catches: the device saves this garbage, and the load then refuses the
+ * saved state, because the garbage is not valid.
  */
 static void test_image(void)
 {
@@ -241,8 +243,8 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 static void test_loadvm(void)
 {
     /*
-     * Byte offset of the high byte of exec.ib_depth (nesting depth of indirect
-     * buffers), counted from the saved address of the stall (AT).
+     * Offset, in bytes, in the saved state: from the field that has the value
+     * AT to the high byte of exec.ib_depth (nesting depth of indirect buffers).
      */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;

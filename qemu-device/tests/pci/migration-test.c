@@ -143,8 +143,9 @@ static void test_stalled_twice(void)
     qvgpu_ih_next_fault(t.v, VMID, DST + 3 * QVGPU_PAGE, true, true);
     qvgpu_space_map(&t.space, DST + 3 * QVGPU_PAGE, dst2, QVGPU_PAGE);
     /*
-     * The invalidation wakes both queues. Queue t.q then has the same fault
-     * again, because no page is mapped at the address of this fault.
+     * The invalidation wakes both queues. Queue t.q faults again at
+     * DST + 2 * QVGPU_PAGE, where stalled_start() has mapped no page. This
+     * repeated fault causes no interrupt entry.
      */
     qvgpu_invalidate(t.v, 1u << VMID);
     qvgpu_wait_until(qvgpu_sdma_idle(&q2));
@@ -565,7 +566,12 @@ static void test_hostile(void)
         { -10, 0xff },                  /* VGPUView.vmid of the queue */
         /* VGPUExec.ib_depth, 4 bytes: change the first or the last byte */
         { 18, 0x01 }, { 21, 0x03 },
-        { 22 + 2 * 17 + 3, 0xff },      /* opcode of the packet */
+        /*
+         * The two elements of VGPUExec.ib (17 bytes each) begin at 22. The
+         * packet's first dword follows. The last byte of this dword is the
+         * opcode.
+         */
+        { 22 + 2 * 17 + 3, 0xff },
     };
     g_autofree char *file = NULL, *buf = NULL;
     Stalled t;

@@ -8,8 +8,8 @@
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
 /*
- * Catches: no driver supports the PCI ids; the subsystem ids do not distinguish
- * the device from a real card.
+ * Catches: the device has PCI ids that no driver supports, or the subsystem ids
+ * of a real card.
  */
 static void test_identity(void)
 {

@@ -449,8 +449,9 @@ static void test_running_loop(const void *machine)
     emit_clock(&t, 1);
     qvgpu_pkt_fence(&t.q, t.mc + 24, 1);
     /*
-     * With icount and a halted CPU, the virtual clock advances only to a timer.
-     * So the engine's thread must set one, and the vCPU must notice this timer.
+     * With icount and a halted CPU, the virtual clock advances only to the
+     * deadline of a timer. So the loop ends only if the engine's thread sets a
+     * timer and the vCPU thread notices the timer.
      */
     emit_loop(&t, clocks);
     emit_clock(&t, 2);
@@ -465,9 +466,11 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * Catches: the time slice of process 0 ends while the virtual clock is stopped.
- * Catches, with icount: the time slice never ends, because the virtual clock
- * does not advance (see test_running_loop()).
+ * Catches:
+ * - The time slice of process 0 ends too early, because it does not pause while
+ *   the virtual clock is stopped.
+ * - With icount, the time slice never ends, because no timer lets the virtual
+ *   clock advance (see test_running_loop()).
  */
 static void test_running_slice(const void *machine)
 {

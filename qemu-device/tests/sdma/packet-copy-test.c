@@ -139,8 +139,9 @@ static void pkt_rect(QVGPUSdma *q, unsigned element, const Surface *src,
 }
 
 /*
- * Catches: one of the twelve parameters is read from another parameter's field,
- * is off by one, or is not scaled by the element size.
+ * Catches: a parameter is read from another parameter's field; a parameter is
+ * off by one; a position, a size or a pitch is not multiplied by the size of an
+ * element.
  */
 static void test_rect(void)
 {

@@ -163,8 +163,8 @@ static void test_bad_indirect(void)
 }
 
 /*
- * Catches: an indirect buffer in a user VMID writes registers, calls another
- * address space, or raises interrupts of VMID 0.
+ * Catches: a packet in an indirect buffer of a user VMID writes a register,
+ * runs an indirect buffer of another VMID, or raises an interrupt with VMID 0.
  */
 static void test_foreign_buffer(void)
 {

@@ -393,8 +393,8 @@ static void test_disable_in_poll(void)
 }
 
 /*
- * Catches: after a queue was disabled within a copy, the remaining bytes are
- * not copied, or completed bytes are copied again.
+ * Within a copy, the queue is disabled and enabled again. Catches: after that,
+ * the remaining bytes are not copied, or completed bytes are copied again.
  */
 static void test_disable_in_copy(void)
 {

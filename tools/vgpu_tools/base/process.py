@@ -29,7 +29,8 @@ def die_with_parent(number: signal.Signals) -> None:
 
 
 def output_of(command: Sequence[str | Path]) -> str:
-    """Return the standard output of a command; empty if the command fails."""
+    """Run a command and return the text on its standard output. A command that fails counts as a command without
+    output. Error messages are dropped. Raises OSError if the command cannot be started."""
     result = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, env=clean_environment(), check=False
     )
@@ -66,8 +67,8 @@ def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: 
     end = time.monotonic() + seconds
     wanted: int = number
     while time.monotonic() < end:
-        # Call poll() also with `group`, because poll() reaps the group's leader. As a zombie, the
-        # leader would still count as a member of the group.
+        # Even if `group` is set, call poll(), because poll() reaps the leader of the group. As a zombie,
+        # the leader would still count as a member of the group.
         if process.poll() is not None and not group:
             return True
         try:

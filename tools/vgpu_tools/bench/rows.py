@@ -49,8 +49,7 @@ class Row:
 
 
 def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:
-    """Return the measured key with this name and unit whose size is closest to `size`; None if
-    no key has this name and unit."""
+    """Some programs measure other sizes than `size`. Therefore the result may be the key of another size."""
     keys = [key for key in results if key.name == name and key.unit == unit]
     return min(keys, key=lambda key: abs(key.bytes - size), default=None)
 

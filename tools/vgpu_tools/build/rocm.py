@@ -13,8 +13,8 @@ from vgpu_tools.build.versions import pins
 
 ROCM = ROOTFS / "rocm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
-# Matches the files in proc, sys and dev, which the image leaves out. While hooks run, file
-# systems are mounted on these folders of the unpacked Debian.
+# Matches the files in proc, sys and dev. The image leaves these files out: they belong to file
+# systems that mmdebstrap mounts on these folders while the image is made.
 MOUNTED = "^(proc|sys|dev)/.+"
 TARGET = "/usr/local/lib/kfdtest"
 
@@ -31,8 +31,9 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
             path.unlink()
-        # hooks() may download sources to `folder`, and returns shell commands. The commands build the program in the
-        # Debian, and copy `outputs` to `folder`. Then only `outputs` stay in `folder`.
+        # hooks() may download sources to `folder`, and returns shell commands. _debian() unpacks a temporary Debian and
+        # runs the commands. The commands build the program in this Debian, and copy `outputs` to `folder`. Then only
+        # `outputs` stay in `folder`.
         _debian(job, pin["tools"], hooks(job, folder))
         for path in folder.iterdir():
             if path.name not in outputs:

@@ -111,10 +111,10 @@ def _fetched(
 
 
 def _date_back(tree: Path, reference: Path) -> None:
-    """Let no file in `tree` be newer than `reference`, the folder of the download. A newer file gets the
-    folder's time stamp.
+    """If a file in `tree` is newer than the folder `reference`, give the file the time stamp of `reference`.
 
-    Otherwise, the files that Debian's patches change would be compiled again after each unpacking.
+    Unpacking gives the current time to the files that Debian's patches change. With this time, make would
+    compile these files again after each unpacking.
     """
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):

@@ -20,7 +20,7 @@ def refuse_snapshot(guest: "Guest", name: str) -> None:
 
 
 def operator_parser() -> Parser:
-    """Return a parser with --qmp, the option that inject, stats and trace share."""
+    """Return a parser with the option --qmp. The commands `inject`, `stats` and `trace` have this option."""
     parser = Parser()
     parser.add_argument("--qmp", type=Path)
     return parser

@@ -52,8 +52,9 @@ def _face(header: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def pages(rooms: Rooms, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the pages of driver folders with a `face` line, by page name. `texts` has the driver's sources by path.
-    Raises Failure if no page has kernel-doc comments."""
+    """Return a page for each folder of the driver that has a `face` line in rooms.txt. This line lists the headers for
+    other folders. The result's keys are page names. `texts` has the driver's sources by path. Raises Failure if no page
+    has kernel-doc comments."""
     found: dict[str, str] = {}
     for room in rooms.rooms.values():
         if room.section.folder == FOLDER and room.faces:

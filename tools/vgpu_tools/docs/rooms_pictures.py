@@ -13,9 +13,9 @@ CELL, LABEL, MARGIN = 22.0, 150.0, 8.0  # side of a cell, width of a row's label
 
 
 def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
-    """Return the rooms of a section by name, in the order of rooms.txt. Two kinds of rooms are left
-    out: rooms that may use all other rooms, and rooms with a leading "/" in rooms.txt, which lie
-    outside of the section's folder."""
+    """Return the rooms in the section [`folder`] of rooms.txt, by name. A room is a folder with sources.
+    Two kinds of rooms are left out: rooms that may use the whole section ("ROOM: *"), and rooms
+    outside of `folder` ("/ROOM")."""
     found = {
         room.name: room
         for room in rooms.rooms.values()

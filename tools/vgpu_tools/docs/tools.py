@@ -60,7 +60,7 @@ def options(
         match node:
             case ast.Call(func=ast.Attribute(attr="add_argument")):
                 one = _option(node)
-                # The default may be a parameter of `function`. Then use the value that was passed to `function`.
+                # If the option's default is a parameter of `function`, use the argument passed for this parameter.
                 found.append(replace(one, default=known.get(one.default, one.default)))
             case ast.Call(func=ast.Name(id=name), args=words) if name in helpers and helpers[name] is not function:
                 found += options(helpers[name], helpers, words)

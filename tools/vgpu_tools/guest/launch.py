@@ -55,8 +55,8 @@ class Streams:
 
 
 class Requests:
-    """The requests to end a run, give_up() and stop(). Other threads, signal handlers and the sinks of the run's
-    streams may call both."""
+    """Requests to end a run. After give_up(), the guest dumps its tasks before the run ends. After stop(), the run
+    ends without a dump. Other threads, signal handlers and the sinks of the run's streams may call both methods."""
 
     def __init__(self) -> None:
         self.given_up = False

@@ -57,7 +57,7 @@ class Device(_Answer):
 
     @property
     def name(self) -> str:
-        """The name to print: the id, or the QOM path if there is no id."""
+        """The name in messages and tables. `path` is the device's path in QOM."""
         return self.id or self.path
 
     def count(self, counter: str) -> int:

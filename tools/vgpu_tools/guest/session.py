@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a guest that a test controls. A `Session` is the command that runs in the guest. If the guest migrates, the old
-and the new QEMU share the `Session`.
+"""Runs a guest that a test controls. A `Session` has the output and the exit status of the guest's command. If the
+guest migrates to another QEMU, both QEMUs use the same `Session`, because the command goes on in the
+new QEMU.
 """
 
 import contextlib

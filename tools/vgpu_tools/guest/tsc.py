@@ -55,7 +55,6 @@ def sample(read: Callable[[], int]) -> tuple[int, int]:
     possible: the fastest of 32 attempts counts."""
 
     def once() -> tuple[int, int, int]:
-        """Return the duration of the attempt, the time in its middle, and the result of `read`."""
         before = time.monotonic_ns()
         ticks = read()
         after = time.monotonic_ns()

@@ -71,7 +71,6 @@ def rows(text: str) -> Iterator[Row]:
 
 @cache
 def _code(path: Path) -> str:
-    """Return the text of a C file without comments; "" if there is no such file."""
     return COMMENT.sub("", path.read_text()) if path.is_file() else ""
 
 
@@ -179,8 +178,8 @@ def check(root: Path = ROOT, text: str = "") -> list[str]:
 
 
 def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
-    """Return the names in an article that `names` lacks. `text` is the article: a founding document. `names` is the
-    parsed file NAMES. A name is a word with an underscore, or a structure's member ("STRUCTURE.MEMBER")."""
+    """Find the identifiers in a founding document. Return those that the file NAMES does not list. `text` is the
+    document, `names` is the parsed NAMES. An identifier is a word with an underscore, or "STRUCTURE.MEMBER"."""
     members = names["members"]
     known = {name for part in names.values() for some in part.values() for name in some}
     found: list[str] = []
@@ -197,8 +196,8 @@ def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the errors that check() finds in docs/founding-documents.md. `words` are paths of founding documents. Each
-    name in these documents that unknown() reports is also an error. Return 1 if there is an error, else 0."""
+    """Print the errors that check() finds in the page PAGE. `words` are paths of files with founding documents.
+    What unknown() finds in these files is an error, too. Return 1 if there is an error, else 0."""
     names = tomllib.loads((ROOT / NAMES).read_text())
     wrong = check()
     for word in words:

@@ -36,8 +36,8 @@ def _vram(at: int, dwords: Iterable[int]) -> list[Write]:
 
 
 def _queue(number: int, vmid: int, base: int, dwords: list[int], retries: int = 0) -> list[Write]:
-    """Return the register writes that put packets into a ring and run them on a queue of SDMA0.
-    `retries` is the number of retry faults to acknowledge."""
+    """Return the register writes that put packets into a ring and run them on a queue of SDMA0. The
+    result also has `retries` writes to IH_CAM_ACK, each of which acknowledges a retry fault."""
     first = SDMA + 0x80 + QUEUES * number
     enable = 1 | 8 << 1 | 1 << 12 | 1 << 23 | vmid << 24
     return [

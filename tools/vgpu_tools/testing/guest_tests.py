@@ -197,8 +197,9 @@ def _what_was_left(result: Result) -> str:
 
 
 def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
-    """Return the cases of a guest's programs. Unless the run was stopped, add a failed case for each program without
-    results. Also add a failed case if the exit status is wrong: it must be 1 if a case has failed, else 0."""
+    """Return the cases of a guest's programs. If `ran.stopped` is True, return only the cases in the output.
+    Otherwise, add a failed case for each program without results, and a failed case for a wrong exit status.
+    The exit status must be 1 if a case has failed, else 0."""
     _, *sections = PROGRAM.split(ran.output)
     printed = dict(zip(sections[::2], sections[1::2], strict=True)) or {programs[0]: ran.output}
     cases = []

@@ -254,8 +254,9 @@ def _run_page(tree: Tree, page: Path, log: Path, context: Context) -> list[Case]
 
 
 def steps() -> list[build_steps.Step]:
-    """Return the build steps to run before the suite. The results of these steps fill the cache.
-    Therefore the builds that the scripts start in the copy of the checkout are short."""
+    """Return the build steps that run before this suite. The suite itself builds in a copy of the
+    checkout (see Tree). These builds are short, because the steps have filled the shared cache
+    (paths.CACHE)."""
     return [qemu.build_qtest(), *guest_tests.steps("release"), *guest_tests.steps("debug")]
 
 

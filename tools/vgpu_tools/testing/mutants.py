@@ -144,8 +144,9 @@ class Store:
                 raise Failure(f"{path} cannot be read ({why(error)}): remove it", status=2) from None
 
     def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
-        """Return the verdict, or a new one in state "open". For the full pass, the verdict of the
-        basic pass is also valid, unless the mutant survived or the verdict is open."""
+        """Return the stored verdict of the test pass `of`, else a new verdict in state "open". If only
+        BASIC has a verdict, this verdict also counts for FULL, unless its state is "open" or
+        "survived". The reason: the full pass repeats the basic tests."""
         known = self.verdicts.get(key(patch, commit, of))
         if not known and of == FULL:
             basic = self.verdicts.get(key(patch, commit, BASIC))

@@ -39,7 +39,7 @@ class Line:
     micros: list[int] = field(default_factory=list)
 
     def good(self, repeat: int) -> bool:
-        """Return whether all rounds of the row succeeded. `repeat` is the number of rounds. All must have run."""
+        """Return whether all `repeat` rounds of the row have run and succeeded."""
         return self.injected == self.recovered == self.intact == repeat
 
 
@@ -78,8 +78,8 @@ def _lines() -> list[Line]:
         # Inject the failure in the GFX hub, where only the CPU waits for acknowledgements. In the MM
         # hub, a job might wait, and would hang.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
-        # This hang is permanent, so the driver must give up. Therefore a round counts as recovered if `gaveup` has
-        # grown.
+        # An injection without "count" has no limit: the engine hangs again after each reset. So the driver must give
+        # up, and the counter `gaveup` must grow.
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),
         Line("reset, no VRAM", [lost_vram], "lost", "device"),

@@ -64,8 +64,7 @@ def _line(text: str, position: int) -> int:
 
 
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield the lines of a C file that include a file of the checkout. The first existing file in `tries` is the
-    included file."""
+    """Yield a Use for each include in a C file. Skip an include if the checkout does not have the included file."""
     room = rooms.of(file)
     section = room.section if room else None
     code = _blank(text, strings=False)
@@ -99,8 +98,7 @@ def _module(rooms: Rooms, file: str, name: str) -> str:
     # If the folder of `file` is a package, an import needs the package's name to find a module in this folder.
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
     tries = [join(folder, way) for folder in (*folders, *(room.section.scripts if room else ()))]
-    # If `name` begins with the prefix of a section, search in this section's folder before the folders in `tries`. The
-    # path in the section's folder is `way` without the prefix.
+    # The prefix of a section, for example "vgpu_tools.", stands for the section's folder.
     for one in rooms.sections.values():
         if one.prefix.endswith(".") and f"{name}.".startswith(one.prefix):
             tries.insert(0, normpath(join(one.folder, way[len(one.prefix) :])))
@@ -155,8 +153,8 @@ def _declarations(file: str, text: str) -> Iterator[str]:
 
 
 def _fault(rooms: Rooms, use: Use, room: Room) -> str:
-    """Return the error message about `use`, an include or import in a file of `room`; "" if `use` is allowed. Ignore
-    the `known` lines of rooms.txt, which permit uses that are otherwise forbidden. check() handles these lines."""
+    """`use` is an include or import in a file of `room`. Return an error message if `use` is forbidden, else "". A use
+    that a `known` line of rooms.txt permits also gets a message here. check() drops this message."""
     other = rooms.of(use.target)
     if use.others:
         return f"{use.file}:{use.line}: may be any of {', '.join((use.target, *use.others))}: name its folder"

@@ -23,7 +23,7 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 @dataclass(frozen=True)
 class Section:
     """A section of rooms.txt: a list of rooms. A room is a folder with sources. The path of a room is relative to
-    `folder`, or with a leading "/" to the top of the checkout."""
+    `folder`. A path with a leading "/" is relative to the top of the checkout."""
 
     folder: str
     # Text that stands for `folder` in include or import lines, for example "hw/misc/vgpu-kfd/" or
@@ -34,8 +34,8 @@ class Section:
     scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:
-        """Return the path of a name in this section, relative to the top of the checkout. The name is relative to
-        `folder`, or with a leading "/" to the top of the checkout."""
+        """Return the path of a room or file, relative to the top of the checkout. `name` is relative to `folder`. A
+        `name` with a leading "/" is relative to the top of the checkout."""
         return name[1:].rstrip("/") if name.startswith("/") else normpath(join(self.folder, name))
 
 
@@ -193,9 +193,8 @@ class Rooms:
             self._room(line, text, section, folder[len(section.folder) + 1 :] if inside else f"/{folder}", allowed)
 
     def _faces(self, line: int, _: str, section: Section, name: str, words: str) -> None:
-        """Set the faces of a room from a `face` line, which lists headers (`words`). A header in a
-        subfolder of the room is listed by its path from the room's folder (SUBFOLDER/x.h), or only
-        by its file name (x.h)."""
+        """Set the faces of a room from a `face` line. `words` has the headers in this line. If a header
+        is in a subfolder of the room, two forms are allowed: SUBFOLDER/x.h and x.h."""
         room = self.rooms.get(section.path(name)) if name else None
         if not room:
             self._wrong(line, f"there is no room {name or 'before the colon'}")

@@ -36,8 +36,8 @@ MOST_SECONDS = 5400  # time limit of stress-ng; a round is shorter
 
 @dataclass
 class Round:
-    """Result of one run of the basic tests under load. `load` is the time that qtest took, divided
-    by qtest's time budget."""
+    """Result of a round: one run of the basic tests while stress-ng loads the host. `load` is the
+    duration of the test suite `qtest` in this round, divided by the time budget of `qtest`."""
 
     commit: str
     seed: int

@@ -274,8 +274,8 @@ def cuts(fault: Fault) -> list[float] | None:
 
 
 def _group(name: str, found: list[list[float]], first: int, number: int) -> Group:
-    """Return the group `name`. Each list in `found` has the durations of a fault's sections, in us. The counts are for
-    `number` bins from bin `first` on."""
+    """Return the group `name`. Each list in `found` has the durations of the sections in PARTS for one fault, in us.
+    Group.counts has `number` bins from bin `first` on, see _bin()."""
     totals = sorted(map(sum, found))
     counts = [0] * number
     for total in totals:

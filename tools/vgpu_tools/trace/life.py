@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers of the picture svm-life: how SVM's state of a process is created and torn
-down. Input: the recording of `vgpu-svm-life`.
+"""Computes the data for the picture "svm-life" from the recording of `vgpu-svm-life`. The picture
+shows how SVM's state of a process is created and torn down.
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ class Panel:
 
 @dataclass
 class Life:
-    """The numbers of the picture svm-life. The first panel shows how the SVM state of a process is created, the second
+    """The data for the picture "svm-life". The first panel shows how the SVM state of a process is created, the second
     panel how this state is torn down."""
 
     lanes: tuple[str, ...]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Computes the numbers of the picture one-fault (./vgpu pictures): one fault of the demo from raise
-to replay.
+"""Computes the data for the picture "one-fault" (./vgpu pictures). The picture shows one fault of
+the demo, from raise to replay.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from vgpu_tools.trace.timeline import Sides
 
 @dataclass
 class OneFault:
-    """The data of one picture, "one-fault". Times are in us after the fault was raised."""
+    """The data for the picture "one-fault". Times are in us after the fault was raised."""
 
     serial: int
     access: str
@@ -51,8 +51,8 @@ def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
 
 
 def one_fault(sides: Sides) -> OneFault:
-    """Return the numbers of the picture "one-fault", for the fault with the median latency among
-    _candidates(). Raises Failure if there is no candidate."""
+    """Return the data for the picture "one-fault". The picture shows the fault with the median
+    latency among _candidates(). Raises Failure if there is no candidate."""
     found = _candidates(sides)
     if not found:
         raise Failure("pictures: the demo's run has no repaired fault that migrated to VRAM", status=1)

@@ -34,8 +34,8 @@ EVENTS = (
     "vgpu_chip_reset",
     "vgpu_engine_reset",
 )
-# Shell script in the guest. Arguments: size of ftrace's buffer in KiB, command. The script's own ftrace instance leaves
-# the main instance to the command.
+# Shell script in the guest. Arguments: size of ftrace's buffer in KiB, command. The script makes its own ftrace
+# instance, because the command may use ftrace's main instance.
 SCRIPT = """\
 for name in /sys/class/virtio-ports/*/name; do
 	read -r port <"$name"

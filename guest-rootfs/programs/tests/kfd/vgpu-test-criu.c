@@ -49,7 +49,10 @@ enum {
  * struct work - the resources of a process
  */
 struct work {
-	/** @vg: KFD and GPUs; a restored process stores its own open files there */
+	/**
+	 * @vg: KFD and GPUs. In a restored process, open_files() replaces the file descriptors of
+	 * KFD and of the GPUs.
+	 */
 	struct vg vg;
 	/** @vram: BO in VRAM with a pattern */
 	/** @gtt: BO in GTT with a pattern */
@@ -398,9 +401,9 @@ static void make_memory(void)
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
 	/*
-	 * Reserve two handles. The BO of w->slice is freed below, and the doorbell BO gets the same
-	 * handle. So some older BOs have higher handles than the doorbell BO. work_all() frees
-	 * w->gap, so that the dump has a gap in the handles.
+	 * Make handles that are not in the order of creation: reserve the low handle w->slice for
+	 * the doorbell BO, which is created after the userptr BO. Also reserve w->gap. work_all()
+	 * frees w->gap, so that the dump has a gap in the handles.
 	 */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->gap = alloc(0, VG_PAGE, VG_GTT, 0, false);
@@ -1483,8 +1486,8 @@ static void slot_taken(void)
 }
 
 /*
- * A process without BOs, queues and events restores its own dump. RESTORE must fail while the
- * process is paused, and a second RESTORE must fail before RESUME.
+ * A process without BOs, queues and events dumps and restores itself. PROCESS_INFO pauses the
+ * process, and RESTORE must fail until UNPAUSE. A second RESTORE before RESUME must fail.
  */
 static void empty_process(void)
 {

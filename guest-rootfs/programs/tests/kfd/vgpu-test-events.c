@@ -361,15 +361,15 @@ static void set_then_destroyed(void)
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
 	start();
 	/*
-	 * Event 0 is set and ends the wait in amdkfd. The copy of event data then fails with
-	 * -EINVAL at event 1, which is destroyed.
+	 * amdkfd checks the events in the order of the array: event 0, which is set, ends the wait.
+	 * Then amdkfd copies event data, and returns -EINVAL because event 1 is destroyed.
 	 */
 	r = set_and_destroy(0);
 	CHECK(r == -EINVAL, "%d", r);
 	r = set_and_destroy(1);
 	/*
-	 * In amdkfd, the errno is EIO if the destroyed event comes first in the array of the wait,
-	 * or EINVAL if the wait began after the event was destroyed.
+	 * Now event 0 is destroyed. amdkfd checks event 0 first and returns -EIO. If the wait
+	 * begins too late, after the destroy, amdkfd returns -EINVAL instead.
 	 */
 	CHECK(r == -EIO || r == -EINVAL, "%d", r);
 }

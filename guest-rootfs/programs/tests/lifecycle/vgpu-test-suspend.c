@@ -220,7 +220,6 @@ static void make(struct memory *m, int xnack)
 	make_jobs(&m->jobs);
 }
 
-/* Check with the CPU and with the engine that all memory has the expected contents. */
 static void check(struct memory *m, int round)
 {
 	OK(vg_pattern_check(m->gtt.cpu, BYTES, SEED, 0));

@@ -353,8 +353,9 @@ static void turns(void)
 	tap_diag("%lu jobs, %lu evictions of processes", all, evictions);
 	CHECK(evictions, "no process was evicted");
 	/*
-	 * Even a slow host runs at least 200 jobs between two evictions. Without the driver's time
-	 * slices (kfd_timeslice.c), only 20 to 25 jobs would run.
+	 * With the driver's time slices (kfd_timeslice.c), at least 200 jobs run between two
+	 * evictions, even on a slow host. Without time slices, 20 to 25 jobs run. The limit 50 lies
+	 * between these numbers.
 	 */
 	CHECK(all >= 50 * evictions, "%lu jobs between two evictions",
 	      all / evictions);

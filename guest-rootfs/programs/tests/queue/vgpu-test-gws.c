@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Global wave sync (GWS), which a queue gets by ALLOC_QUEUE_GWS. Catches: a wrong errno; GWS stays
- * allocated after its owner has ended; the run list gives a process no GWS; two processes with GWS
- * run at the same time; a process never runs.
+ * Global wave sync (GWS), which a queue gets by ALLOC_QUEUE_GWS. Catches:
+ * - a wrong errno
+ * - GWS stays allocated after its owner has ended
+ * - a queue owns GWS, but the run list gives no GWS to the queue's process
+ * - two processes with GWS run at the same time
+ * - a process never runs
  */
 #include <signal.h>
 #include <stdio.h>

@@ -182,7 +182,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 			 ~0ull));
 
 	hold_make(&hold, u.fd);
-	/* User u's job writes to the BO: it copies the first half over the second half. */
+	/* If the move to @to did not wait for this write to the BO, the data would be lost. */
 	vr_ib_copy(&u.ib[1], VA + SIZE / 2, VA, SIZE / 2);
 	a = submit(&u, 1, 0, bo.handle, &hold);
 	place(v.fd, shared, to);

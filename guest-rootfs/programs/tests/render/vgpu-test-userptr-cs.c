@@ -172,7 +172,7 @@ static void waits_for_job(void)
 
 /*
  * A job writes to a userptr BO that the job does not list. Catches: MADV_DONTNEED waits for the
- * job; the write changes freed pages.
+ * job, although only listed BOs have the job's fence; the write changes freed pages.
  */
 static void not_named(void)
 {

@@ -38,7 +38,7 @@ static struct vg vg;
 static struct vg_queue queue;
 static struct vg_bo page;
 
-/* Words that the processes and threads of a case share. */
+/* Data that the processes and threads of a case share. */
 static struct shared {
 	struct vg_gpu gpu;
 	volatile uint32_t go[3];
@@ -225,8 +225,8 @@ static void open_user_pointer(char *p)
 }
 
 /*
- * Body of a child: its thread in mprotect() holds the child's mmap_lock, and waits for a job until
- * the parent releases the engines.
+ * Body of a child. A thread calls mprotect(), which holds mmap_lock and waits for the child's job.
+ * This job waits for the parent's jobs, which end when the parent calls hold_let_go().
  */
 static void keep_mmap_lock(void)
 {
@@ -391,8 +391,9 @@ static void open_while_taken_away(void)
 	OK(vg_wait_word(&shared->reading, 1, VG_TIMEOUT_MS));
 	remover = start_child(take_away);
 	/*
-	 * The unbind unhashes the KFD process, so that ioctls fail. The MMU notifier stays
-	 * registered until @reader has read the debugfs file.
+	 * Wait until the unbind has unhashed the KFD process: then ioctls fail. While @reader reads
+	 * the debugfs file, the old MMU notifier stays registered. The open_kfd() below must not
+	 * reuse this notifier.
 	 */
 	while (kfd_works(vg.kfd) != -ENODEV) {
 		CHECK(vg_now() < end, "the process can still use KFD");
@@ -573,8 +574,8 @@ static void many_wait(void)
 }
 
 /*
- * One WAIT_EVENTS call names an auto-reset event several times. A signal during the call must
- * satisfy all elements, an earlier signal only the first.
+ * The event array of a WAIT_EVENTS call names one auto-reset event several times. A signal during
+ * the call must satisfy all elements. A signal before the call must satisfy only the first element.
  */
 static void many_names(void)
 {

@@ -81,9 +81,8 @@ static void remapped_both(void)
 	/* Put the moved pieces back into mx.piece, because the caller checks mx.piece. */
 	swap_pieces(old);
 	/*
-	 * If pc->cpu and pc->p differ, both map the same file (MX_VIEWS). Above, mx_gpu_write(3)
-	 * wrote to this file through a third mapping, at the piece's old address. So pc->cpu must
-	 * show the written data.
+	 * With MX_VIEWS, pc->cpu and pc->p are different mappings of one file. The GPU has just
+	 * written to this file at the piece's old address. pc->cpu must show the written data.
 	 */
 	mx_each(pc)
 		if (pc->cpu != pc->p)
@@ -445,8 +444,8 @@ static void page_out(void *p, uint64_t size)
 }
 
 /*
- * Check that reclaim drops clean pages. If reclaim kept them, paged_out() would pass even if a
- * GPU's write did not make pages dirty.
+ * Check that reclaim drops clean pages. paged_out() relies on this: a page that a GPU's write has
+ * wrongly left clean must lose its contents, or the test misses the bug.
  */
 static void see_page_out(unsigned int is)
 {

@@ -37,7 +37,7 @@
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
 #define MX_MIXED	0x800	/* the pieces have different properties (mx_piece.is) */
-/* Combine the kind with one GPU only, because a similar kind is combined with several GPUs. */
+/* Use the kind only with one GPU, to save time: a similar kind is tested with several GPUs. */
 #define MX_ONE_GPU	0x1000
 
 /* Properties of an action. */

@@ -246,7 +246,10 @@ static int lives_pipe;
 static pid_t lives_pid;
 static atomic_ulong *lives;
 
-/* Body of a child of the process lives_pid: use the GPU, and end during a copy. */
+/*
+ * Body of a child that lives_main() forks. Use the GPU. During the last copy, call execv(), exit,
+ * or die by SIGKILL.
+ */
 static void life(struct t_thread *t)
 {
 	static char *const argv[] = { "true", NULL };

@@ -195,8 +195,8 @@ static void rival_end(struct rival *r)
 }
 
 /*
- * Start a rival, a child process whose BO has @percent of VRAM. Call this function before start():
- * a rival must open KFD itself, because a child cannot use a KFD file of its parent.
+ * Start a rival: a child process that allocates @percent of VRAM. Call this function before
+ * start(), which opens KFD: the child must not inherit a KFD file, which only the parent can use.
  */
 static struct rival rival_before(unsigned int percent)
 {

@@ -109,8 +109,8 @@ static void in_migration(void)
 }
 
 /*
- * Each victim needs half of VRAM, so the victims evict each other's pages. About one call in four
- * also evicts by debugfs.
+ * Prefetch half of VRAM. The other victims do the same, so the victims evict each other's pages.
+ * On a debug kernel, prefetch only REGION bytes.
  */
 static void in_eviction(void)
 {
@@ -127,8 +127,8 @@ static void in_eviction(void)
 	enter();
 	vg_svm_prefetch(&vg, p, bytes, gpu->gpu_id);
 	/*
-	 * The debug kernel's region is too small to fill VRAM, so only race_evict() causes
-	 * evictions there.
+	 * On a debug kernel, the prefetch is too small to fill VRAM, and evicts nothing. Only
+	 * race_evict() causes evictions there, so always call race_evict().
 	 */
 	if (tap_debug_kernel() || !race_below(4))
 		race_evict(gpu);

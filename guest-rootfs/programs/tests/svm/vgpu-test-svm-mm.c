@@ -454,7 +454,10 @@ static void storm_migrate(void)
 static void do_neighbours(char *p, unsigned int *rnd)
 {
 	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;
-	/* The kernel usually chooses an address close to @p. A thread of storm() copies from @p. */
+	/*
+	 * Another thread copies from @p. The kernel usually maps @near close to @p. The unmap below
+	 * then clears GPU mappings close to those of @p.
+	 */
 	char *near = tap_anon(size);
 
 	(void)p;

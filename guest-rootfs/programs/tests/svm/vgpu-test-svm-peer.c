@@ -172,8 +172,8 @@ static void all_to_all(int xnack)
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
 			/*
-			 * Let GPU i write the data that the next round reads. In a hive, p[k] is in
-			 * the VRAM of GPU k.
+			 * Let GPU i write the data that the next round reads. In a hive, p[k] must
+			 * stay in the VRAM of GPU k even if another GPU writes.
 			 */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
@@ -211,8 +211,9 @@ static void by_fault(void)
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
 		/*
-		 * Remove the GPUs' page table entries. The CPU's entries of pages in VRAM become
-		 * read-only, and the second mprotect() leaves them read-only. So GPUs may map
+		 * The first mprotect() removes the GPUs' page table entries, and makes the CPU's
+		 * entries of pages in VRAM read-only. The second mprotect() does not make these
+		 * entries writable again. A GPU gets the same rights as the CPU: below, GPU 1 maps
 		 * these pages only for reading.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&

@@ -293,8 +293,8 @@ static void full_adaptive(void)
 }
 
 /*
- * BOs use all VRAM except about 3 MiB. A copy has two buffers, and each buffer is larger than
- * the free VRAM.
+ * BOs use all VRAM except about 3 MiB. The GPU copies one buffer of 16 MiB to another, so neither
+ * buffer fits into the free VRAM. The copies must still have the right bytes.
  */
 static void tight(void)
 {

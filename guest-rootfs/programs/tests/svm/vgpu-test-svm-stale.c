@@ -289,8 +289,8 @@ static void stale(const struct way *way)
 	served(&other.q, other.seq);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
 	/*
-	 * The fault of job "late" was stale and must not have been repaired, so only the
-	 * pages of job "other" may have migrated to VRAM.
+	 * The driver must have dropped the fault of job "late" as stale. A repair of this fault
+	 * would migrate pages to VRAM, in addition to the pages of job "other".
 	 */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);
@@ -364,8 +364,9 @@ static void during_munmap(void)
 	taker.p = p;
 	taker_start(&taker);
 	/*
-	 * Delay svm_range_invalidate() for @p. munmap() first calls the notifier of the page before
-	 * @p. That notifier waits for the jobs of hold_engines().
+	 * Delay svm_range_invalidate() for @p. munmap() also removes the page before @p, and first
+	 * calls the notifier of that page. This notifier waits until hold_let_go(), because the
+	 * jobs of hold_engines() use that page.
 	 */
 	hold_engines(&h, gpu, p - VG_PAGE, VG_PAGE);
 	faults = tap_driver_counter(gpu, "faults_retry");

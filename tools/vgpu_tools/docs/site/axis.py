@@ -70,9 +70,9 @@ class Warp:
         return self.length
 
     def between(self, memory: Numbers) -> Numbers:
-        """Return the samples of memory on the axis, and two samples at the borders of the axis. The
-        sample at the start has the last values from before the start. The sample at the end has
-        the last values on the axis. Without such values, the sample is left out."""
+        """Return the samples in `memory` from the start to the end of the axis. If `memory` has samples
+        from before the start, the last such sample is moved to the start. The last sample of the result
+        is repeated at the end of the axis."""
         first, last = self.pieces[0][0], self.pieces[-1][1]
         samples = list(zip(memory["times"], memory["vram"], memory["gtt"], strict=True))
         before = [(first, *values) for at, *values in samples if at < first][-1:]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`. Standard input and standard output are
-JSON objects. They map file names to sources (input) or SVG (output).
+"""Draws pictures in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...`. The SCRIPTs are the JavaScript files of
+Mermaid and WaveDrom. Standard input is a JSON object: the source of each picture, by the name of the source file.
+Standard output is a JSON object with the same names: each picture as SVG.
 """
 
 import json

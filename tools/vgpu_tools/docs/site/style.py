@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 def footer(figure: Figure, run: Numbers) -> None:
-    """Write a line at the bottom of a picture. The line says where the picture's numbers come from: the command that
-    recorded all runs (./vgpu pictures), the date, the commit and the machine."""
+    """Write a line at the bottom of a picture. The line says how the picture's data were recorded: by which command
+    (./vgpu pictures), when, at which commit, and on which machine."""
     words = f"{run['command']}, {run['date']}, commit {run['commit']}, {run['machine']}"
     figure.text(0.995, 0.008, words, ha="right", va="bottom", fontsize=6.5, color=NOTE)
