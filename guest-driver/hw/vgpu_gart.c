@@ -88,8 +88,9 @@ void vgpu_gart_fini(struct vgpu_device *vdev)
 }
 
 /*
- * Change an entry: the shadow first, then the table, because vgpu_gart_rewrite() may copy the
- * shadow to the table concurrently.
+ * Change an entry: write the shadow first, then the table. A concurrent vgpu_gart_rewrite() may
+ * overwrite the new entry in the table with the old one. But vgpu_gart_rewrite() reads the shadow
+ * again after each write, and repeats the write if the shadow has changed.
  */
 static void gart_write(struct vgpu_gart *gart, u64 page, u64 pte)
 {

@@ -91,7 +91,10 @@ static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 		  fb_first >> 18);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_HIGH_ADDR,
 		  fb_last >> 18);
-	/* Accesses in the aperture that hit no VRAM go to the default page. */
+	/*
+	 * Accesses in the aperture that hit no VRAM go to the page at @scratch. This page is in
+	 * VRAM, directly behind the GART table.
+	 */
 	hub_wreg64(vdev, hub, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB,
 		   scratch >> VGPU_PAGE_SHIFT);
 

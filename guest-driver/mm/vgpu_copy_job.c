@@ -43,8 +43,8 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit @job, or a NOP if @job is void (copy_is_void()). If @job is void or becomes void
- * meanwhile, wait for the engine, and return ERR_PTR(-ECANCELED).
+ * Submit @job and return its fence. If VRAM was lost (copy_is_void()), also during this function,
+ * wait until the engine has ended all earlier jobs, and return ERR_PTR(-ECANCELED).
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {

@@ -36,8 +36,8 @@ struct vgpu_vram_mgr {
 	 */
 	struct list_head lost;
 	/**
-	 * @leaving: BOs with a copy out of VRAM that may still run, oldest copy first; linked by
-	 * vgpu_bo_state.leaving_link, protected by @lock
+	 * @leaving: list of BOs that the driver copies out of VRAM, oldest copy first. A copy may
+	 * have ended. Linked by vgpu_bo_state.leaving_link; protected by @lock
 	 */
 	struct list_head leaving;
 	/** @frees: number of frees of VRAM, modulo 2^32; written under @lock */

@@ -265,8 +265,9 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns true if a move can be queued behind the BO's users. Importers prevent this:
- * vgpu_ttm_move_notify() must notify the importers, but also clears mappings that users need.
+ * Returns true if a move can be queued behind the BO's users. A BO with importers must first wait
+ * for the users: only vgpu_ttm_move_notify() notifies importers, but also clears the GPU mappings.
+ * The users need these mappings until they are done.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {

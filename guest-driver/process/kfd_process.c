@@ -498,7 +498,7 @@ static bool kfd_process_knows(struct kfd_process *p, struct kfd_node *node)
 
 /**
  * kfd_process_next_user() - find a process that uses a GPU
- * @node: GPU, or NULL for any GPU
+ * @node: GPU, or NULL to find any process, even one without GPUs
  *
  * Context: takes kfd_processes_mutex.
  *

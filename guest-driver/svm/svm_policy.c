@@ -114,8 +114,11 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * Mark recent pulls (struct svm_pull) of @page as contested if the current fault takes @page from
- * the pulling GPU. If @in_place is false, the fault migrates @page to VRAM of @gpu.
+ * If the current fault takes @page from a GPU that recently pulled @page (struct svm_pull), mark
+ * the pull as contested.
+ * - If @in_place is false, the fault migrates @page to VRAM of @gpu.
+ * - If @in_place is true, @gpu raised the fault. @page moves (to system memory) only if @gpu cannot
+ *   reach @page.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)

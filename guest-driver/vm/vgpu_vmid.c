@@ -193,9 +193,11 @@ void vgpu_vm_put_vmid(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
 
 /**
- * vgpu_vm_schedule() - prepare an address space for run lists
+ * vgpu_vm_schedule() - get the root PDE of an address space, for packets in run lists
  * @vm: address space
- * @root_pde: receives the PDE of the root table
+ * @root_pde: receives the PDE of the root table on success
+ *
+ * After success, vgpu_vm_flush() flushes all VMIDs that the CP may assign to @vm.
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *

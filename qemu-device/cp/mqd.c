@@ -122,8 +122,8 @@ VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
     /*
-     * A static queue of a run list (@vmid >= 0) stays mapped between slices. Do
-     * not map the queue again in the next slice.
+     * If @vmid >= 0, the queue is from a run list. A static queue may still be
+     * mapped since an earlier slice. Do not map the queue twice.
      */
     if (vmid >= 0 && mqd_is_listed(cp, mqd_va)) {
         return VGPU_STEP_DONE;

@@ -25,8 +25,8 @@ typedef struct VGPUTlb VGPUTlb;
 typedef struct VGPUClientOps {
     /*
      * Wake queues that wait because of a retry fault in a VMID of mask @vmids.
-     * Unless @slot is -1, skip queues with a fault in another CAM slot. Called
-     * without device locks.
+     * If @slot is -1, wake all these queues. Otherwise wake only queues with a
+     * fault in CAM slot @slot or in no CAM slot. Called without device locks.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*

@@ -7,13 +7,11 @@
  * The first open of /dev/kfd creates the kfd_process of an mm. A close does not end the
  * kfd_process.
  *
- *	open ──► notifier registered ──► hashed
- *	                                    │ mm ends, or a GPU is removed
- *	                                    ▼
- *	                                 detached
- *	                                    │ queues evicted, notifier put
- *	                                    ▼
- *	freed ◄── release_work ◄── last reference
+ * States:
+ *
+ * - hashed: in kfd_processes_table, with an MMU notifier
+ * - detached: the mm has ended, or a GPU was removed; the queues are evicted
+ * - freed by release_work, after the last reference was dropped
  */
 #include <linux/file.h>
 #include <linux/mm.h>

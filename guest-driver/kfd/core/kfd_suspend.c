@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suspends processes during the system's sleep: from kfd_suspend() to kfd_resume(), the queues of
- * these processes are off the hardware of all GPUs, and restore_work does not bring the BOs of
- * these processes back to VRAM.
+ * Suspends processes during the system's sleep: kfd_suspend() suspends all processes of a GPU, and
+ * kfd_resume() resumes these processes. The queues of a suspended process are off the hardware of
+ * all GPUs, and restore_work does not bring the process's BOs back to VRAM.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"

@@ -500,10 +500,10 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	/*
-	 * Do not sleep before svm_touch_begin(): this fault's page reference keeps the page from
-	 * moving. If another thread already migrates the page, svm_touch_begin() drops the
-	 * reference and returns false. Then wait for that thread. Without the wait, the CPU would
-	 * repeat the fault, and the new reference could stop the migration.
+	 * If another thread already migrates the page, this fault's page reference stops that
+	 * migration. So do not sleep before svm_touch_begin(), which then drops the reference and
+	 * returns false. After false, wait for the other thread. Without the wait, the CPU would
+	 * fault again, and the second fault's page reference could stop the migration.
 	 */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?

@@ -69,8 +69,9 @@ static void gmc_flush(struct kunit *test)
 }
 
 /*
- * A hub acknowledges only one of two VMIDs, so the flush must fail. Catches: the flush returns 0;
- * the flush's invalidation engine is used before vgpu_gmc_start(), or stays unusable after it.
+ * A hub acknowledges only one of two VMIDs, so the flush must fail. After the failure, no flush may
+ * use the same invalidation engine until vgpu_gmc_start() is called. Catches: the failed flush
+ * returns 0; a flush uses the engine too early; the engine stays unusable after vgpu_gmc_start().
  */
 static void gmc_flush_timeout(struct kunit *test)
 {

@@ -10,7 +10,8 @@
 
 #include "tests/lib/vgpu_mock.h"
 
-#define DOMAIN_BITS	9u	/* bits of the domains CPU to MMIO_REMAP, and one unused bit */
+/* Number of domain bits: bits 0 (CPU) to 7 (MMIO_REMAP), and bit 8 as an unknown domain. */
+#define DOMAIN_BITS	9u
 
 /* Fill the placement with garbage, as an earlier call could have left it. */
 static void bo_soil(struct vgpu_mock *mock)

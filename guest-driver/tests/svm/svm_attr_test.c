@@ -381,9 +381,11 @@ static const struct policy_case policy_table[] = {
 	/* GPU 1 has ACCESS_IN_PLACE: the policy chooses no location ('.') for faults of GPU 1. */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	/*
-	 * Without a link, GPU 1 cannot reach VRAM of GPU 0. The policy chooses no location for the
-	 * third fault (GPU 1), but the memory must leave this VRAM. The fourth fault (GPU 0) must
-	 * not move the memory back ('.'), or the memory would move at each fault.
+	 * Without a link, GPU 1 cannot reach VRAM of GPU 0. The four faults, in order:
+	 * - GPU 1: the policy chooses no location ('.').
+	 * - GPU 0: the memory moves to VRAM of GPU 0 ('0').
+	 * - GPU 1: no location ('.'), so the memory moves to system memory.
+	 * - GPU 0: the memory must stay there ('.'). Otherwise it would move at each fault.
 	 */
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
 	/* Memory moves to the preferred location if the GPU that faults can reach this location. */

@@ -43,13 +43,13 @@ static __thread struct {
 	 */
 	uint64_t path;
 	/*
-	 * @root: frame address of the function that called tap_case.fn (delay_begin()). In a
+	 * @root: frame address of the function that called delay_begin() and then tap_case.fn. In a
 	 * thread: frame address of the function that called run_thread().
 	 *
 	 * @base: frame address at which find_path() ends. In the main thread of a forked child,
-	 * @base is the frame address of the function that called fork(). After this function has
-	 * returned in the child, the frame no longer exists, and find_path() ends at @root. In all
-	 * other threads, @base equals @root.
+	 * @base is the frame address of the function F that called fork(). After F has returned in
+	 * the child, F's frame no longer exists, and find_path() ends at @root. In all other
+	 * threads, @base equals @root.
 	 */
 	void **root, **base;
 } me;

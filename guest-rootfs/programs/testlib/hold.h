@@ -25,8 +25,8 @@ struct hold {
 	/** @ib: packets of all jobs */
 	struct vr_ib ib;
 	/**
-	 * @flag: BO with the polled word, then one word for each job. A job sets its own word to 1
-	 * when the job starts.
+	 * @flag: BO. All jobs poll the first word until hold_let_go() sets this word to 1. One word
+	 * for each job follows: a job sets its own word to 1 when the job starts.
 	 */
 	struct vr_bo flag;
 	/** @jobs: number of jobs submitted so far */

@@ -328,8 +328,9 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 }
 
 /*
- * Catches: c[1], which took over the HQD of c[0], stops waiting for its own
- * register write when the write for c[0] ends.
+ * c[0] is unmapped during its register write. c[1] then gets the same HQD, and
+ * requests another register write. Catches: c[1] continues when the write for
+ * c[0] ends. (c[1] must wait until its own write ends.)
  */
 static void test_reg_wait(void)
 {

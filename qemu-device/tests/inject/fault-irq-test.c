@@ -170,8 +170,9 @@ static void test_duplicate(void)
 }
 
 /*
- * Catches: fault-drop drops the fault instead of only the fault's interrupt
- * entry; the fault is not reported again, or is reported as a new fault.
+ * The injection "fault-drop" suppresses the interrupt entry of a fault. The
+ * engine must send the entry later. Catches: the device loses the fault itself;
+ * the entry never comes; the entry comes with the serial of a new fault.
  */
 static void test_drop(void)
 {

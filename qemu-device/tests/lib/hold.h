@@ -45,8 +45,9 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @event: pattern of the trace events to enable
  * @second: hold at the second event instead of the first
  *
- * With @second, the pipe keeps 64 bytes free. Each log line must have 33 to 64
- * bytes, so that one line fits but not two.
+ * A thread is held when its log line does not fit in the log pipe. If @second
+ * is true, the pipe has 64 bytes free. Each log line must then have 33 to 64
+ * bytes, so that the first line fits and the second does not.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*

@@ -20,8 +20,7 @@ LOOKS = {"device": "device", "smi": "device", "hw": "device", "mm": "memory", "v
 
 
 def sources(root: Path) -> list[Path]:
-    """Return the sources of pictures in a checkout. The folder RUNS is left out, because its pictures
-    are finished."""
+    """Return the sources of pictures in a checkout, without the folder RUNS, which has rendered pictures."""
     return sorted(file for file in (root / FOLDER).iterdir() if file.name != RUNS)
 
 

@@ -72,7 +72,8 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # A line that begins no section, member or feature:
+    # put[key] is the text of the current section, member or feature. `put` is None if there is no such text, or if
+    # this text is dropped. A line that begins no section, member or feature:
     # - extends put[key] if `put` is not None
     # - else extends the description if no section has begun
     # - else is dropped

@@ -44,7 +44,7 @@ def drop(data: bytes) -> None:
 
 @dataclass
 class Streams:
-    """The streams of a command in a guest: sinks of the output and of the errors, and the input."""
+    """Where the output and errors of a command in a guest go, and where its input comes from."""
 
     output: Sink = field(default=partial(write_all, 1))
     error: Sink = field(default=partial(write_all, 2))
@@ -182,8 +182,8 @@ class Run:
         return emulator
 
     def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> "Callable[[Running], None]":
-        """Add further arguments of QEMU to `emulator`. Enter resources that must stay open during the run into
-        `stack`; the caller closes them after the run. Return the function to call when the guest is up."""
+        """Add further arguments of QEMU to `emulator`. Add files and sockets that must stay open during the run to
+        `stack`, which the caller closes after the run. Return the function to call when the guest is up."""
         if self.snapshot:
             # Pass the snapshot to QEMU as a descriptor, because another run may remove the file to
             # free disk space.

@@ -117,7 +117,7 @@ class Limit:
         self.renew()
 
     def renew(self) -> None:
-        """Count from now."""
+        """Start the limit again: time that has passed no longer counts."""
         self.start = time.monotonic()
 
     def reached(self) -> bool:

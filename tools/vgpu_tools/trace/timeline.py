@@ -141,8 +141,8 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
     """Add a doubt for each effect that comes before its cause."""
     for fault in faults:
-        # If the service did not repair the fault, another fault's repair may have caused a replay
-        # before the service. `begin` is then 0, which disables the last check.
+        # If the service did not repair the fault, set `begin` to 0, to disable the last check below:
+        # another fault's repair may have caused a replay before this service.
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
             sides.doubts.append(f"fault {fault.serial} reached the driver before it was raised")

@@ -208,7 +208,7 @@ enum { SMALL = 160 };
 
 /*
  * Loss of VRAM cancels copies that evict BOs to system memory. Catches: the driver does not clear
- * the BOs' new pages, which have old contents.
+ * the system pages, and user space reads data of their last owner.
  */
 static void cancelled(void)
 {

@@ -267,7 +267,7 @@ struct work {
 	/** @ready: number of workers that also have their BOs */
 	uint32_t queues, ready;
 	/** @enough: number of workers that have done WORK_JOBS jobs */
-	/** @jobs: number of jobs of each worker */
+	/** @jobs: number of jobs that each worker has done */
 	/** @longest_ns: longest job of each worker, in ns */
 	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };

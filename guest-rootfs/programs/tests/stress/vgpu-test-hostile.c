@@ -521,8 +521,8 @@ static void *waiter_run(void *arg)
 }
 
 /*
- * Return when the thread waits for the event in WAIT_EVENTS. The thread's state is then 'S'
- * (interruptible sleep). WAIT_EVENTS has no other interruptible sleep.
+ * Wait until the thread is in state 'S' (interruptible sleep) in WAIT_EVENTS. The thread then waits
+ * for the event, because WAIT_EVENTS has no other interruptible sleep.
  */
 static void await_sleep(const struct waiter *w)
 {

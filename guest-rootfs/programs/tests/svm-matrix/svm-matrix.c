@@ -349,8 +349,8 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 }
 
 /*
- * Let an SDMA queue copy the chunk to mx.out. If it is the compute queue's turn, let the compute
- * queue poll the chunk's first dword, too, until this dword has the expected value.
+ * Let an SDMA queue copy the chunk to mx.out. If it is the compute queue's turn, the compute queue
+ * also polls the chunk's first dword for the expected value. The copy does not wait for the poll.
  */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {

@@ -196,8 +196,8 @@ void mx_prefetch(struct vg_gpu *gpu);
 void mx_attr(uint32_t type, uint32_t value);
 void mx_attr_gpus(uint32_t type);
 /*
- * mx_in_vram() returns the number of pages in VRAM, mx_movable() the number of pages that
- * can be in VRAM.
+ * mx_in_vram() returns how many pages of the case's memory are in VRAM now. mx_movable()
+ * returns how many pages of this memory can be in VRAM.
  */
 long mx_in_vram(void);
 long mx_movable(void);

@@ -632,8 +632,9 @@ static void touched_at_once(void)
 		touch_us = (vg_now() - begin) / 1000 + 1;
 	}
 	/*
-	 * With normal priority, this thread would hide the bug: the kernel's fair server would let
-	 * it run, and its migration would end the repeated faults.
+	 * If the main thread had normal priority, the test would miss the bug: the kernel's fair
+	 * server would let the main thread run. The main thread would then complete its migration
+	 * of the pages. This would end the other threads' repeated faults.
 	 */
 	run_first(1);
 	touch_running = 2;
