@@ -404,14 +404,16 @@ static void kfd_restore_work(struct work_struct *work)
  * @info: BOs of the process
  * @mem_type: TTM_PL_* of the BO
  *
+ * The first of the cases below that applies decides.
+ *
  * Context: atomic.
  *
- * Return: true if the eviction must spare the BO. The first case that applies decides:
- * * kfd_timeslice.state is KFD_TIMESLICE_OFF: false
- * * @mem_type is TTM_PL_VRAM, and the current task does not run kfd_restore_work(): true until
- *   kfd_timeslice.active_until, then false
- * * kfd_timeslice.state is KFD_TIMESLICE_RESTORING: true
- * * kfd_timeslice.state is KFD_TIMESLICE_ON: true until kfd_timeslice.slice_until, then false
+ * Return:
+ * * false if kfd_timeslice.state is KFD_TIMESLICE_OFF
+ * * true until kfd_timeslice.active_until if @mem_type is TTM_PL_VRAM, and the current task does
+ *   not run kfd_restore_work()
+ * * true if kfd_timeslice.state is KFD_TIMESLICE_RESTORING
+ * * true until kfd_timeslice.slice_until otherwise
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {
