@@ -245,8 +245,8 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 	if (made || READ_ONCE(mgr->frees) != frees)
 		return 0;
 	/*
-	 * If an eviction was refused (-EBUSY), try again after one jiffy: no event reports, for
-	 * example, that a page of SVM is not in use any more.
+	 * If an eviction was refused (-EBUSY), try again after one jiffy. The driver is not
+	 * notified when, for example, a page of SVM becomes movable.
 	 */
 	wait = busy ? 1 : s.kept;
 	/* A BO without references is being freed: wait at most one second for its VRAM. */

@@ -293,7 +293,8 @@ static void kfd_restore_leave(void)
 
 /*
  * Look up changed pages of mapped user pointers. The caller holds kfd_process.mutex and a slot of
- * kfd_restore_slots; the slot is free during the look-up.
+ * kfd_restore_slots. This function releases the slot before the look-up, and takes a slot
+ * afterwards.
  */
 static int kfd_restore_find_pages(struct kfd_process *p)
 {

@@ -33,7 +33,7 @@ struct kfd_smi_client {
 	struct kfifo fifo;
 	/** @wait: wait queue of poll() */
 	wait_queue_head_t wait;
-	/** @events: events that the client wants, KFD_SMI_EVENT_MASK_FROM_INDEX() */
+	/** @events: mask of the enabled events, bits KFD_SMI_EVENT_MASK_FROM_INDEX() */
 	u64 events;
 	/** @pid: thread group that opened the file */
 	pid_t pid;

@@ -310,8 +310,8 @@ static void ih_ring_notify(VGPUState *s, unsigned ring)
 
 /*
  * Called when ring 0 may have space again. For each ring in VGPUIh.unannounced
- * that has unread entries, push an entry to ring 0. This entry tells the driver
- * to read the other ring.
+ * with unread entries, push an entry to ring 0. The entry in ring 0 tells the
+ * driver to read that ring.
  */
 static void ih_announce_rings(VGPUState *s)
 {

@@ -62,8 +62,9 @@ typedef struct VGPUWorkerOps {
     /* Trace a register write that the main loop does for queue @n. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * Tells the engine whether a queue can run. Called after each search for
-     * work, unless paused. A thread that ends passes false. May be NULL.
+     * Report to the engine whether @w has a queue that can run. Called after
+     * each search for such a queue, except while @w is paused; and with @busy
+     * false when the thread ends. May be NULL.
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*

@@ -191,7 +191,7 @@ class OneFault(Test):
 
 
 class Axis(Test):
-    """The ticks of the axes of both pictures."""
+    """axis.ticks(), which both "svm-life" and "one-fault" use."""
 
     def test_ticks(self) -> None:
         """Catches: an axis has no ticks, too many ticks, or a tick beyond the end of the axis."""

@@ -225,8 +225,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_cu_mask);
  * @mqd: MQD of a queue that is not mapped; VGPU_CP_MQD_BYTES bytes
  * @gws: the queue uses global wave sync
  *
- * Global wave sync needs all waves of the queue resident at the same time. So the waves are
- * distributed over the SIMDs, as in amdkfd.
+ * With global wave sync, sets MQD_FORCE_SIMD_DIST, as amdkfd does: the waves are distributed over
+ * the SIMDs, so that all of them can be resident at the same time.
  */
 void vgpu_mqd_set_gws(__le32 *mqd, bool gws)
 {

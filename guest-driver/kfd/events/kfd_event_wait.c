@@ -187,7 +187,7 @@ static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 	}
 	e->first = first;
 	e->seen = first->sets;
-	/* @age is the newest age that user space knows, or 0 if user space uses no ages. */
+	/* The entry is satisfied, too, if the event has been set since user space read @age. */
 	e->wants_age = age && ev->type == KFD_IOC_EVENT_SIGNAL;
 	e->set = ev->signaled || (e->wants_age && age != ev->age);
 	if (e->set)

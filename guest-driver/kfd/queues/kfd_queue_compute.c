@@ -299,7 +299,7 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
  *
  * Return:
  * * 0
- * * -EBUSY: a queue of the process already has the GWS that @q wants
+ * * -EBUSY: @want is true, and a queue of the process already has the GWS of the GPU
  * * -EINVAL: @q has no GWS to take back
  * * -ETIME: the CP hung; the change stays
  */

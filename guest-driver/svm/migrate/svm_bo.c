@@ -201,8 +201,9 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in: try again after 1 jiffy, because no event tells when a page becomes
- * movable. Return 0 (no known time) if a reset lost the content: such pages never become movable.
+ * Implements vgpu_bo_owner_ops.evict_in. Returns 1, so that the caller tries again after one jiffy:
+ * the driver is not notified when a page becomes movable. Returns 0 if a reset lost the content:
+ * pages without content never become movable.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

@@ -272,7 +272,10 @@ static void ring_down(struct kunit *test)
 	struct dma_fence *fence;
 
 	m->ring->ready = false;
-	/* The CPU cannot run a TRAP packet: the submission fails, the ring stays empty. */
+	/*
+	 * The ring takes no jobs, so the CPU must run them. It cannot run a TRAP packet: the
+	 * submission fails, and the ring stays empty.
+	 */
 	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(fence), -ENODEV);
 	KUNIT_EXPECT_EQ(test, m->ring->wptr, 0);

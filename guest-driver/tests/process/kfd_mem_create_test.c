@@ -167,7 +167,10 @@ static int create_alloc(struct ttm_resource_manager *man,
 	return m->driver_funcs->alloc(man, tbo, place, res);
 }
 
-/* Replaces release_notify(). Also tells m->holder when a try to create a BO has failed. */
+/*
+ * Replaces ttm_device_funcs.release_notify(). If a try to create a BO has failed, completes
+ * m->drop, for which the thread m->holder waits.
+ */
 static void create_release(struct ttm_buffer_object *tbo)
 {
 	struct create_mock *m = create_of(tbo->bdev);

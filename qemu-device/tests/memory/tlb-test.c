@@ -53,8 +53,8 @@ static void expect_page(Tlb *t, unsigned seed)
 
 /*
  * Catches: the device uses a changed page-table entry before an invalidation,
- * or still uses the old entry after an invalidation. (If the old entry did not
- * last until the invalidation, a driver that forgets to invalidate would work.)
+ * or still uses the old entry after an invalidation. (The first bug would hide
+ * a missing invalidation in the driver.)
  */
 static void test_stale_until_invalidated(void)
 {
