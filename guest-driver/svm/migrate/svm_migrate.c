@@ -8,6 +8,7 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -75,6 +76,22 @@ static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 	}
 }
 
+/*
+ * Call migrate_vma_setup() on one CPU. If mlock() has locked the VMA, migrate_vma_setup() first
+ * adds references of the unmapped pages to the mlock batch of its CPU, and then drains the mlock
+ * batch of its CPU. If the task changed the CPU in between, the references would remain in the
+ * batch of the first CPU. A page with such a reference does not migrate.
+ */
+static int svm_migrate_setup(struct migrate_vma *args)
+{
+	int ret;
+
+	migrate_disable();
+	ret = migrate_vma_setup(args);
+	migrate_enable();
+	return ret;
+}
+
 /* Migrate a chunk within one VMA to VRAM. Returns the same as svm_migrate_to_vram(). */
 static long svm_chunk_to_vram(struct kfd_node *node,
 			      struct svm_range_list *svms,
@@ -113,7 +130,7 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 	 * migrate_vma_setup() fails for special mappings and hugetlb, so the pages of such VMAs do
 	 * not move.
 	 */
-	if (migrate_vma_setup(&args) || !args.cpages)
+	if (svm_migrate_setup(&args) || !args.cpages)
 		goto end_event;
 
 	n = svm_collect_system(dev, m, npages);
@@ -180,7 +197,7 @@ static long svm_chunk_to_system(struct kfd_node *node,
 	/* A CPU fault holds no lock that protects ranges, so @r is NULL for a CPU fault. */
 	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
-	if (migrate_vma_setup(&args) || !args.cpages)
+	if (svm_migrate_setup(&args) || !args.cpages)
 		goto end_event;
 
 	moved = svm_move_alloc_system(node, vma, iv.first, m, npages);
