@@ -5,16 +5,20 @@
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urldefrag, urlsplit
 
 if TYPE_CHECKING:  # the tests of the tools import this module in a Python environment without Playwright
     from playwright.sync_api import Page, Request
 
 LOAD_MS = 120_000.0  # limit of the load of a page
-WINDOWS = (("desktop, light", 1400, "light"), ("phone, dark", 400, "dark"))
+WINDOWS: tuple[tuple[str, int, Literal["light", "dark"]], ...] = (
+    ("desktop, light", 1400, "light"),
+    ("phone, dark", 400, "dark"),
+)
 FACTS = """({
     ids: [...document.querySelectorAll('[id]')].map(one => one.id),
     links: [...document.querySelectorAll('a[href]')].map(one => one.href),
@@ -77,21 +81,27 @@ def broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
             yield f"a link to {file.name}#{place}, which has no such place"
 
 
-def look(site: Path) -> None:
-    """Check all pages of a site in each of WINDOWS, and print the results as TAP."""
+def _look_in_window(site: Path, width: int, scheme: Literal["light", "dark"]) -> dict[Path, Seen]:
+    """Load all pages of a site in a browser window of `width` pixels, and return their facts."""
     from vgpu_tools.docs.site.browser import chromium
 
-    pages: dict[Path, Seen] = {}
     requests: list[Request] = []
     errors: list[str] = []
-    with chromium() as browser:
-        for name, width, scheme in WINDOWS:
-            with browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme) as page:
-                page.on("request", lambda request: requests.append(request))
-                page.on("pageerror", lambda error: errors.append(f"a script fails: {error}"))
-                for file in sorted(site.rglob("*.html")):
-                    seen = _see(page, file, requests, errors)
-                    pages.setdefault(file, Seen(seen.ids, seen.links)).wrong += [f"{name}: {one}" for one in seen.wrong]
+    with chromium() as browser, browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme) as page:
+        page.on("request", lambda request: requests.append(request))
+        page.on("pageerror", lambda error: errors.append(f"a script fails: {error}"))
+        return {file: _see(page, file, requests, errors) for file in sorted(site.rglob("*.html"))}
+
+
+def look(site: Path) -> None:
+    """Check all pages of a site in each of WINDOWS, and print the results as TAP. Each window has a process and a
+    browser of its own, because one browser loads pages on one CPU."""
+    pages: dict[Path, Seen] = {}
+    with ProcessPoolExecutor(len(WINDOWS)) as processes:
+        looks = [processes.submit(_look_in_window, site, width, scheme) for _, width, scheme in WINDOWS]
+        for (name, *_), done in zip(WINDOWS, looks, strict=True):
+            for file, seen in done.result().items():
+                pages.setdefault(file, Seen(seen.ids, seen.links)).wrong += [f"{name}: {one}" for one in seen.wrong]
     print(f"1..{len(pages)}")
     for number, (file, seen) in enumerate(pages.items(), 1):
         wrong = "\n".join([*seen.wrong, *broken(seen.links, pages)])
