@@ -309,9 +309,8 @@ static void ih_ring_notify(VGPUState *s, unsigned ring)
 }
 
 /*
- * Called when ring 0 may have space again. For each ring in VGPUIh.unannounced
- * with unread entries, push an entry to ring 0. The entry in ring 0 tells the
- * driver to read that ring.
+ * Called when ring 0 may have space again. Announce each ring in
+ * VGPUIh.unannounced that has unread entries, by an entry in ring 0.
  */
 static void ih_announce_rings(VGPUState *s)
 {

@@ -77,10 +77,10 @@ static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 }
 
 /*
- * Call migrate_vma_setup() on one CPU. If mlock() has locked the VMA, migrate_vma_setup() first
- * adds references of the unmapped pages to the mlock batch of its CPU, and then drains the mlock
- * batch of its CPU. If the task changed the CPU in between, the references would remain in the
- * batch of the first CPU. A page with such a reference does not migrate.
+ * Call migrate_vma_setup() on one CPU. If mlock() has locked the VMA, migrate_vma_setup() adds a
+ * reference to each unmapped page to the mlock batch of the current CPU. Later it drains the batch
+ * of the current CPU. If the task changed the CPU in between, the references would remain in the
+ * first CPU's batch. A page with such a reference does not migrate.
  */
 static int svm_migrate_setup(struct migrate_vma *args)
 {

@@ -59,7 +59,7 @@ static void on_all_cpus(void)
 		vg_pattern_fill(p, SIZE, SEED + i, 0);
 		OK(vg_svm_prefetch(&vg, p, SIZE, gpu_id));
 		expect_in_vram(p, PAGES, "after a prefetch to VRAM");
-		/* In every second round, CPU faults migrate the pages back. */
+		/* A prefetch migrates the pages back in odd rounds, CPU faults in even rounds. */
 		if (i % 2) {
 			OK(vg_svm_prefetch(&vg, p, SIZE, 0));
 			expect_in_vram(p, 0, "after a prefetch to system memory");
