@@ -37,6 +37,7 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
     VGPUIhDeferred *d;
 
     if (s->ih->num_deferred == DEFERRED_MAX) {
+        s->ih->full = false;
         vgpu_ih_drop_entry(s, entry);
         return;
     }

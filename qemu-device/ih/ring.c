@@ -265,12 +265,17 @@ static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
     VGPUIhRing *r = &s->ih->rings[ring];
     uint32_t cntl = ih_ring_reg(s, ring, IH_RB_CNTL);
     int64_t next = ih_ring_next(s, ring);
+    bool full = s->ih->full || next == r->rptr;
 
+    /*
+     * The injection applies to this entry only, also if the ring is off, and
+     * not to an entry that announces the ring.
+     */
+    s->ih->full = false;
     if (next < 0) {
         return -1;
     }
-    if (next == r->rptr || s->ih->full) {
-        s->ih->full = false;
+    if (full) {
         trace_vgpu_ih_full(s->id, ring, r->wptr,
                            !!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE));
         if (!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE)) {

@@ -228,6 +228,34 @@ static void test_injected_overflow(void)
     qvgpu_stop(t.v);
 }
 
+/*
+ * Catches: an injected overflow of a ring that is off strikes a later entry,
+ * here the announcement of ring 1 in ring 0.
+ */
+static void test_injected_overflow_off(void)
+{
+    uint32_t reg = IH_RB_CNTL + IH_RING(1);
+    uint32_t cntl;
+    Rings t;
+
+    rings_start(&t, 1, 0);
+    traps(&t, 80, 1);
+    expect_kick(&t, 1);
+    cntl = qvgpu_rd(t.v, reg);
+    qvgpu_wr(t.v, reg, cntl & ~IH_RB_CNTL__RB_ENABLE);
+    qvgpu_inject(t.v, "'kind': 'ih-overflow', 'client': %u, "
+                 "'source': %u, 'count': 1", IH_CLIENT_SDMA0,
+                 IH_SRC_SDMA_TRAP);
+    traps(&t, 81, 1);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
+    qvgpu_wr(t.v, reg, cntl);
+    expect_kick(&t, 1);
+    expect_trap_in(&t, 1, 0, 80);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR), ==, 2 * IH_ENTRY_BYTES);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
+    qvgpu_stop(t.v);
+}
+
 /* Run @n TRAPs on @q, a queue of SDMA1. Interrupts of SDMA1 go to ring 0. */
 static void other_traps(QVGPUSdma *q, unsigned n)
 {
@@ -436,6 +464,8 @@ void qvgpu_add_ih_secondary_rings_tests(void)
     qtest_add_func("/vgpu-kfd/ih-ring/overflow", test_overflow);
     qtest_add_func("/vgpu-kfd/ih-ring/injected-overflow",
                    test_injected_overflow);
+    qtest_add_func("/vgpu-kfd/ih-ring/injected-overflow-off",
+                   test_injected_overflow_off);
     qtest_add_func("/vgpu-kfd/ih-ring/ring0-full", test_ring0_full);
     qtest_add_func("/vgpu-kfd/ih-ring/ring0-overflow", test_ring0_overflow);
     qtest_add_func("/vgpu-kfd/ih-ring/no-such-ring", test_no_such_ring);
