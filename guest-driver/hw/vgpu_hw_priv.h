@@ -252,7 +252,16 @@ struct vgpu_hw_state {
 	 * of the kernel waits at its end until the gate is open; only then the job is done
 	 */
 	unsigned long gate;
-	/** @fault_work: handles a fault that was latched without an interrupt entry */
+	/**
+	 * @gate_since: time, in jiffies, at which a user's fault closed the gate; valid while the
+	 * gate is closed because of a user's fault. Accessed by vgpu_ih_service() and the handlers
+	 * that it calls, and by vgpu_sdma_fault_lost()
+	 */
+	unsigned long gate_since;
+	/**
+	 * @fault_work: handles a fault that was latched without an interrupt entry, and rechecks a
+	 * gate that stays closed because interrupt entries wait for an IOMMU
+	 */
 	struct delayed_work fault_work;
 	/** @dump: buffer and work item for the devcoredump of the next failure */
 	struct vgpu_dump dump;

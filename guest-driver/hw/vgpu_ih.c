@@ -228,20 +228,38 @@ static void ih_recover_overflow(struct vgpu_device *vdev)
 		vgpu_ih_cam_ack(vdev, i);
 }
 
+/*
+ * Returns true if no interrupt entry waits for an IOMMU. Then the ring has the entries of all
+ * earlier faults, and a later read of the write pointer covers these entries.
+ */
+static bool ih_is_idle(struct vgpu_device *vdev)
+{
+	return vgpu_rreg(vdev, IH_STATUS) & IH_STATUS__IDLE;
+}
+
 /**
  * vgpu_ih_service() - handle all entries in the ring
  * @vdev: device
+ *
+ * Opens a gate that is closed because of a user's fault, unless an entry of an earlier fault may
+ * not be in the ring yet. Waits about a second for such an entry ("DOC: the gate" in
+ * vgpu_sdma_fault.c).
  *
  * Context: hard interrupt, or vgpu_ih_poll(); one caller at a time.
  */
 void vgpu_ih_service(struct vgpu_device *vdev)
 {
 	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
-	bool again, overflow;
+	bool again, idle, overflow;
 	u32 entries = 0;
 	u32 wptr;
 
 	do {
+		/*
+		 * Read IH_STATUS before the write pointer: an entry that the device writes between
+		 * the two reads is handled in this pass.
+		 */
+		idle = vgpu_sdma_user_gate_closed(vdev) && ih_is_idle(vdev);
 		wptr = ih_read_wptr(vdev, &overflow);
 		again = ih->rptr != wptr || overflow;
 		while (ih->rptr != wptr) {
@@ -261,8 +279,12 @@ void vgpu_ih_service(struct vgpu_device *vdev)
 		if (unlikely(overflow))
 			ih_recover_overflow(vdev);
 	} while (again && vgpu_sdma_user_gate_closed(vdev));
-	if (vgpu_sdma_user_gate_closed(vdev))
-		vgpu_sdma_user_gate_open(vdev);
+	if (vgpu_sdma_user_gate_closed(vdev)) {
+		if (idle)
+			vgpu_sdma_user_gate_open(vdev);
+		else
+			vgpu_sdma_user_gate_recheck(vdev);
+	}
 	vgpu_stat_add(vdev, VGPU_STAT_IH_ENTRIES, entries);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_service);
@@ -440,8 +462,8 @@ void vgpu_ih_fini(struct vgpu_device *vdev)
 
 	vgpu_ih_stop(vdev);
 	/*
-	 * fault_work may be pending, although vgpu_sdma_fini() cancelled it: an overflow of the
-	 * interrupt ring, or a watchdog that calls vgpu_ih_poll(), may have queued it again.
+	 * fault_work may be pending, although vgpu_sdma_fini() cancelled it: the interrupt handler,
+	 * or a watchdog that calls vgpu_ih_poll(), may have queued it again.
 	 */
 	disable_irq(ih->irq);
 	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);

@@ -60,6 +60,7 @@
 #define IH_RETRY_CAM_ACK__INDEX			0x000003ffu
 #define IH_CNTL				(OSSSYS_BASE + 0xc0)
 #define IH_STATUS			(OSSSYS_BASE + 0xc2)
+#define IH_STATUS__IDLE				0x00000001u	/* nothing waits for an IOMMU */
 /* This offset is Aldebaran's; other chips have the register elsewhere. */
 #define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)
 #define IH_RETRY_INT_CAM_CNTL__CAM_SIZE		0x0000001fu

@@ -110,7 +110,10 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
      * translation.
      */
     QEMU_LOCK_GUARD(&s->lock);
-    return QSIMPLEQ_EMPTY(&s->ih->deferred) && !s->ih->pointer_deferred;
+    if (!QSIMPLEQ_EMPTY(&s->ih->deferred) || s->ih->pointer_deferred) {
+        return 0;
+    }
+    return IH_STATUS__IDLE;
 }
 
 #define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)

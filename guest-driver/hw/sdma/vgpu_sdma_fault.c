@@ -24,8 +24,13 @@
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
- * 3. Handle all interrupt entries.
- * 4. If no entry was of VMID 0, open the gate. Otherwise the recovery opens the gate.
+ * 3. Read IH_STATUS. If the IH is not idle, the entry of an earlier fault may not be in the
+ *    interrupt ring yet: behind an IOMMU, the device first waits for a translation of the ring's
+ *    address.
+ * 4. Handle all interrupt entries.
+ * 5. If an entry was of VMID 0, the recovery opens the gate. Otherwise, if the IH was idle in step
+ *    3, open the gate. If the IH was not idle, repeat steps 3 to 5 at the next interrupt, or in
+ *    fault_work one jiffy later. Open the gate at the latest GATE_MAX_WAIT after step 1.
  */
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
@@ -36,6 +41,13 @@
 /* Bits of vgpu_hw_state.gate: reasons for which the gate is closed. */
 #define GATE_USER	BIT(0)	/* a user's fault is being cleared from STATUS */
 #define GATE_KERNEL	BIT(1)	/* a fault of VMID 0 waits for a recovery */
+
+/*
+ * Time in jiffies, since a user's fault closed the gate, after which the driver no longer waits for
+ * the IH to become idle. Far below the default of lockup_timeout, because the watchdog takes a job
+ * that waits at the gate for a hang.
+ */
+#define GATE_MAX_WAIT	HZ
 
 static void gate_write(struct vgpu_device *vdev, unsigned long gate)
 {
@@ -143,6 +155,8 @@ static void fault_forget(struct vgpu_device *vdev)
 	spin_lock_irqsave(&hw->gate_lock, flags);
 	/* If a fault of VMID 0 was reported, do not clear STATUS: the recovery clears it. */
 	if (!(hw->gate & GATE_KERNEL)) {
+		if (!(hw->gate & GATE_USER))
+			hw->gate_since = jiffies;
 		gate_write(vdev, hw->gate | GATE_USER);
 		status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
 		kernels = status_is_kernels(status);
@@ -168,6 +182,8 @@ static void fault_forget(struct vgpu_device *vdev)
  * Such a fault occurs if the interrupt ring overflowed, or if a packet of user space faults on many
  * pages: only the first fault of the packet raises an entry.
  *
+ * Also rechecks a closed gate (vgpu_sdma_user_gate_recheck()).
+ *
  * Context: work item; sleeps.
  */
 void vgpu_sdma_fault_work(struct work_struct *work)
@@ -175,9 +191,10 @@ void vgpu_sdma_fault_work(struct work_struct *work)
 	struct vgpu_device *vdev = container_of(to_delayed_work(work),
 						struct vgpu_hw_state, fault_work)->vdev;
 
-	if (vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG))
+	if (vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG) || vgpu_sdma_user_gate_closed(vdev))
 		vgpu_ih_poll(vdev, true);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_work);
 
 /**
  * vgpu_sdma_fault_irq() - handle the interrupt entry of a fault in the MM hub
@@ -235,7 +252,8 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  *
  * For a fault of VMID 0, requests a recovery. For a user's fault, closes the gate and clears STATUS
  * ("DOC: the gate"). The caller must then call vgpu_ih_service(). That function handles all
- * interrupt entries, and opens the gate unless an entry reports a fault of VMID 0.
+ * interrupt entries, and opens the gate unless an entry reports a fault of VMID 0 or waits for an
+ * IOMMU.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */
@@ -273,10 +291,10 @@ void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
  * vgpu_sdma_user_gate_closed() - whether the gate is closed because of a user's fault
  * @vdev: device
  *
- * Context: interrupt handler.
+ * Context: any.
  *
- * Return: true if the gate's bit GATE_USER is set. The caller then handles the
- * interrupt ring until it is empty, and calls vgpu_sdma_user_gate_open().
+ * Return: true if the gate's bit GATE_USER is set. vgpu_ih_service() then handles the interrupt
+ * ring until it is empty, and calls vgpu_sdma_user_gate_open() or vgpu_sdma_user_gate_recheck().
  */
 bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
 {
@@ -288,8 +306,9 @@ bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
  * @vdev: device
  *
  * The closed gate keeps kernel jobs from ending. When the gate opens, these jobs are signalled as
- * successful, even a job that faulted. So before the call, the caller must handle all entries in
- * the interrupt ring: one of them may report such a fault.
+ * successful, even a job that faulted. So before the call, the caller must read from IH_STATUS that
+ * no interrupt entry waits for an IOMMU, and then handle all entries in the interrupt ring: one of
+ * them may report such a fault. After GATE_MAX_WAIT, IH_STATUS does not matter any more.
  *
  * Context: interrupt handler.
  */
@@ -297,11 +316,6 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 {
 	unsigned long flags;
 
-	/*
-	 * Known limitation: behind an IOMMU, the device may write a fault's interrupt entry after
-	 * the gate opens, because it first waits for a translation. If this is a fault of VMID 0,
-	 * the faulted job is signalled as successful.
-	 */
 	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	/* If the caller has handled an entry of VMID 0, GATE_KERNEL keeps the gate closed. */
 	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_USER);
@@ -309,8 +323,46 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_faults_over() - clear the latched fault, and the gate's bit GATE_KERNEL
+ * vgpu_sdma_user_gate_recheck() - keep the gate closed after a user's fault, and look again later
+ * @vdev: device; the caller has handled all entries in the interrupt ring
+ *
+ * Called while interrupt entries wait for an IOMMU: one of them may report a fault of VMID 0. The
+ * device raises an interrupt when it writes the entry to the ring, but none when it drops the entry
+ * because the IOMMU refuses the write. So fault_work looks again after one jiffy.
+ *
+ * After GATE_MAX_WAIT, opens the gate. If an entry of VMID 0 has waited in the device for all that
+ * time, its job ends as successful, and the recovery comes too late for this job. But usually the
+ * IH is not idle because of later entries: the device writes entries in order, and while users
+ * fault all the time, some entry always waits. A longer wait would make the watchdog end jobs of
+ * other users.
+ *
+ * Context: interrupt handler.
+ */
+void vgpu_sdma_user_gate_recheck(struct vgpu_device *vdev)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+
+	if (READ_ONCE(hw->gate) & GATE_KERNEL)
+		return;		/* the requested recovery opens the gate */
+	/*
+	 * Test the time here, and not only in fault_work: frequent faults of users postpone
+	 * fault_work again and again.
+	 */
+	if (time_after(jiffies, hw->gate_since + GATE_MAX_WAIT)) {
+		drm_warn_once(&vdev->drm,
+			      "interrupt entries wait for an IOMMU: letting kernel jobs end\n");
+		vgpu_sdma_user_gate_open(vdev);
+	} else {
+		queue_delayed_work(system_wq, &hw->fault_work, 1);
+	}
+}
+
+/**
+ * vgpu_sdma_faults_over() - clear the latched fault, and open the gate
  * @vdev: device; all rings of the kernel are parked
+ *
+ * Every job that waits at the gate runs again after the call, from its start. So the gate may open
+ * although an interrupt entry of an earlier fault waits for an IOMMU.
  *
  * Context: the recovery's worker.
  */
@@ -320,7 +372,7 @@ void vgpu_sdma_faults_over(struct vgpu_device *vdev)
 
 	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	vgpu_gmc_clear_fault(vdev);
-	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_KERNEL);
+	gate_write(vdev, 0);
 	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_faults_over);

@@ -148,6 +148,7 @@ void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock)
 					GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, mock->regs && mock->writes && mock->doorbells);
 	mock->regs[VGPU_MAGIC] = VGPU_MAGIC_VALUE;
+	mock->regs[IH_STATUS] = IH_STATUS__IDLE;
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		mock->inv_ack[hub] = VM_INVALIDATE_ENG_ACK__PER_VMID;
 	mock->vdev.pdev = kunit_kzalloc(test, sizeof(*mock->vdev.pdev),

@@ -80,8 +80,9 @@ void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
 /*
- * Add registers to @mock. Most return the last written value (see mock_rreg() for others). Only
- * threads with the test's current->kunit_test can access registers.
+ * Add registers to @mock. Most return the last written value (see mock_rreg() for others). At first
+ * VGPU_MAGIC identifies the device, and the IH is idle. Only threads with the test's
+ * current->kunit_test can access registers.
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
