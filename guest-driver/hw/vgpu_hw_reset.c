@@ -3,6 +3,7 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/psp.h"
+#include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 /*
@@ -30,7 +31,8 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  *        called vgpu_io_map_close(), or user space is frozen
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * The caller next calls vgpu_gart_rewrite() and flushes the TLB.
+ * After the reset, drops the records of earlier faults of VMID 0. The caller next calls
+ * vgpu_gart_rewrite() and flushes the TLB.
  *
  * Context: sleeps; takes io_lock for writing.
  *
@@ -47,8 +49,10 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 	down_write(&hw->io_lock);
 	vgpu_ih_hold(vdev);
 	ret = hw_mode1_reset(vdev);
-	if (!ret)
+	if (!ret) {
+		vgpu_sdma_faults_drop(vdev);
 		vgpu_gmc_reset_end(vdev, true);
+	}
 	vgpu_ih_release(vdev);
 	up_write(&hw->io_lock);
 	if (ret)

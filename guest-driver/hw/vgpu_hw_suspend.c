@@ -3,6 +3,8 @@
  * Stops the hardware for the system's sleep, and starts it again. Resume always resets the
  * device, even if the device kept its state.
  */
+#include <kunit/visibility.h>
+
 #include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
@@ -10,6 +12,10 @@
  * vgpu_hw_suspend() - stop the hardware
  * @vdev: device; the caller has unloaded the user queues, emptied the kernel's rings,
  *        and stopped jobs and recoveries
+ *
+ * Waits for running interrupt handlers, and cancels fault_work and the watchdogs.
+ *
+ * Context: sleeps.
  */
 void vgpu_hw_suspend(struct vgpu_device *vdev)
 {
@@ -23,7 +29,15 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
 	vgpu_cp_park(vdev);
 	vgpu_hw_quiesce(vdev);
 	vgpu_ih_sync(vdev);
+	/*
+	 * The interrupt handler may have queued fault_work, and both may have queued a watchdog,
+	 * because no recovery is accepted now. vgpu_sdma_faults_drop() opens the gate at resume.
+	 */
+	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		cancel_delayed_work_sync(&to_hw_state(vdev)->sdma[i].watchdog);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_suspend);
 
 /**
  * vgpu_hw_resume() - start the hardware again, except its engines

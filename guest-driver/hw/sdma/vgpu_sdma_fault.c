@@ -376,3 +376,39 @@ void vgpu_sdma_faults_over(struct vgpu_device *vdev)
 	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_faults_over);
+
+/**
+ * vgpu_sdma_faults_drop() - after a reset, drop the records of earlier faults of VMID 0
+ * @vdev: device, which has been reset; all rings of the kernel are parked
+ *
+ * The reset has cleared STATUS, opened the gate, dropped the interrupt entries, and freed the slots
+ * of the retry CAM. A recovery that was refused before the reset, for instance during a suspend, is
+ * not needed any more.
+ *
+ * Context: process context; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
+ */
+void vgpu_sdma_faults_drop(struct vgpu_device *vdev)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+	unsigned int i;
+
+	spin_lock_irq(&hw->gate_lock);
+	gate_write(vdev, 0);
+	spin_unlock_irq(&hw->gate_lock);
+	atomic_set(&hw->gart_cam, 0);
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		struct vgpu_sdma_ring *ring = &hw->sdma[i];
+
+		spin_lock_irq(&ring->fence_lock);
+		/*
+		 * The oldest pending job may have faulted, so vgpu_sdma_ring_unpark() still has to
+		 * judge this job. If no job is pending, vgpu_sdma_ring_unpark() would judge a job
+		 * that is submitted after the fault.
+		 */
+		if (list_empty(&ring->pending))
+			ring->fault = false;
+		spin_unlock_irq(&ring->fence_lock);
+		/* Otherwise the next run of the watchdog would take the ring down. */
+		WRITE_ONCE(ring->helpless, false);
+	}
+}

@@ -269,6 +269,7 @@ void vgpu_sdma_fault_work(struct work_struct *work);
 bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev);
 void vgpu_sdma_user_gate_open(struct vgpu_device *vdev);
 void vgpu_sdma_user_gate_recheck(struct vgpu_device *vdev);
+void vgpu_sdma_faults_drop(struct vgpu_device *vdev);
 
 /* vgpu_sdma_cpu.c */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw);

@@ -2,7 +2,7 @@
 /*
  * Test the mode-1 reset of hw/vgpu_hw_reset.c while another CPU runs. Catches: the reset stops
  * the other CPUs; the kernel accesses the BARs during the reset; a loss of VRAM is not
- * detected.
+ * detected; a fault of VMID 0 from before the reset harms later jobs.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -28,6 +28,8 @@ struct reset_mock {
 	struct completion ended;
 	/** @wptr: write-back of the interrupt ring */
 	__le32 wptr;
+	/** @fence_wb: number of the last completed job; always 0, because no engine runs */
+	__le32 fence_wb;
 };
 
 static void reset_free_vram(void *vram)
@@ -40,6 +42,7 @@ static struct reset_mock *reset_mock_new(struct kunit *test)
 	struct reset_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	void *vram = vzalloc(VGPU_VRAM_RESERVED);
 	struct vgpu_hw_state *hw;
+	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, vram);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, reset_free_vram, vram), 0);
@@ -62,6 +65,11 @@ static struct reset_mock *reset_mock_new(struct kunit *test)
 	hw->ih.wptr_wb = &m->wptr;
 	/* INT_MAX is not a valid IRQ, so disable_irq() and enable_irq() do nothing. */
 	hw->ih.irq = INT_MAX;
+	spin_lock_init(&hw->dump.lock);
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		spin_lock_init(&hw->sdma[i].fence_lock);
+		INIT_LIST_HEAD(&hw->sdma[i].pending);
+	}
 	return m;
 }
 
@@ -138,9 +146,78 @@ static void reset_vram_lost(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, magic, hw->vram_magic, sizeof(hw->vram_magic));
 }
 
+/* CAM slot of the retry fault that reset_raise_faults() raises. */
+#define RESET_CAM	5u
+
+/*
+ * Let the driver handle two faults of VMID 0, the second one a retry fault. The requests for a
+ * recovery are refused, as during a suspend, because vgpu_hw_state.recover is NULL.
+ */
+static void reset_raise_faults(struct kunit *test, struct reset_mock *m)
+{
+	const struct vgpu_iv_entry fault = { .mm_hub = true };
+	const struct vgpu_iv_entry retry = {
+		.mm_hub = true,
+		.data = { 0, IH_FAULT_D1__RETRY, RESET_CAM },
+	};
+	struct vgpu_device *vdev = &m->mock->vdev;
+
+	vgpu_sdma_fault_irq(vdev, &fault, NULL);
+	vgpu_sdma_fault_irq(vdev, &retry, NULL);
+	KUNIT_ASSERT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_KERNELS);
+	KUNIT_ASSERT_EQ(test, atomic_read(&m->mock->hw.gart_cam), BIT(RESET_CAM));
+	KUNIT_ASSERT_TRUE(test, m->mock->hw.sdma[0].fault);
+	KUNIT_ASSERT_TRUE(test, m->mock->hw.sdma[0].helpless);
+}
+
+/*
+ * Two faults of VMID 0 are recorded when the device is reset. Catches: GATE_KERNEL stays set, so
+ * the driver clears no latched fault of a user, and kernel jobs hang; a recovery acknowledges a CAM
+ * slot that another fault uses meanwhile; the old fault counts as a failure of a later job; the
+ * watchdog takes the ring down.
+ */
+static void reset_drops_faults(struct kunit *test)
+{
+	struct reset_mock *m = reset_mock_new(test);
+	struct vgpu_sdma_ring *ring = vgpu_mock_ring(test, m->mock, &m->fence_wb, 0);
+	bool lost = true;
+
+	reset_raise_faults(test, m);
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev), VGPU_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, m->mock->regs[VGPU_GATE_REG], 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&m->mock->hw.gart_cam), 0);
+	KUNIT_EXPECT_FALSE(test, ring->fault);
+	KUNIT_EXPECT_FALSE(test, ring->helpless);
+}
+
+/*
+ * A job is pending at the fault. Catches: the reset drops vgpu_sdma_ring.fault, so that a job which
+ * faults each time is run again without limit.
+ */
+static void reset_keeps_fault_of_job(struct kunit *test)
+{
+	struct reset_mock *m = reset_mock_new(test);
+	struct vgpu_sdma_ring *ring = vgpu_mock_ring(test, m->mock, &m->fence_wb, 0);
+	static const u32 nop = SDMA_OP_NOP;
+	struct dma_fence *fence;
+	bool lost = true;
+
+	fence = vgpu_sdma_submit(&m->mock->vdev, 0, &nop, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
+	dma_fence_put(fence);
+	reset_raise_faults(test, m);
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev), VGPU_FAULT_NONE);
+	KUNIT_EXPECT_TRUE(test, ring->fault);
+	KUNIT_EXPECT_FALSE(test, ring->helpless);
+}
+
 static struct kunit_case reset_cases[] = {
 	KUNIT_CASE(reset_beside_cpu),
 	KUNIT_CASE(reset_vram_lost),
+	KUNIT_CASE(reset_drops_faults),
+	KUNIT_CASE(reset_keeps_fault_of_job),
 	{}
 };
 

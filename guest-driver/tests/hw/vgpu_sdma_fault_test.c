@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test faults of VMID 0 and users' VMIDs. Catches: a kernel job counts as done despite a fault of
- * VMID 0; a user's fault blocks kernel jobs forever.
+ * VMID 0; a user's fault blocks kernel jobs forever; work for a fault runs during a suspend.
  */
 #include <kunit/static_stub.h>
 
@@ -447,6 +447,34 @@ static void fault_users_go_on(struct kunit *test)
 	fault_expect_open(test, m);
 }
 
+static void fault_no_watchdog(struct work_struct *work)
+{
+}
+
+/*
+ * The system is suspended while the gate is closed. Catches: fault_work accesses the device during
+ * the sleep. (fault_work is queued with a long delay, so that it cannot run by itself.)
+ */
+static void fault_suspended(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_behind_iommu(test);
+	struct vgpu_hw_state *hw = &m->mock->hw;
+	unsigned int i;
+
+	vgpu_mock_engines(m->mock);
+	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+		struct vgpu_sdma_ring *ring = &hw->sdma[i];
+
+		INIT_DELAYED_WORK(&ring->watchdog, fault_no_watchdog);
+		ring->fence_wb = &m->fence_wb;
+		*fault_reg(m, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS)) =
+			SDMA_CONTEXT_STATUS__IDLE;
+	}
+	mod_delayed_work(system_wq, &hw->fault_work, 600 * HZ);
+	vgpu_hw_suspend(&m->mock->vdev);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&hw->fault_work));
+}
+
 /*
  * The entry of a VMID 0 fault reaches the ring while the driver reads IH_STATUS, and the IH is idle
  * then. Catches: the driver has read the write pointer before, so it opens the gate (VGPU_GATE_REG)
@@ -496,6 +524,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_dropped_by_iommu),
 	KUNIT_CASE(fault_waits_forever),
 	KUNIT_CASE(fault_users_go_on),
+	KUNIT_CASE(fault_suspended),
 	KUNIT_CASE(fault_written_meanwhile),
 	KUNIT_CASE(fault_reads_status_once),
 	{}
