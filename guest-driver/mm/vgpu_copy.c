@@ -523,19 +523,20 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  *       true, else skips the page; DMA_MAPPING_ERROR skips the page
  * @vram: VRAM offset of each page, in bytes; in any order
  * @npages: number of pages
+ * @vram_epoch: vgpu_hw.vram_epoch at a time when the pages in VRAM were valid. The caller has read
+ *              it before it has tested whether their content was lost
  *
  * Does not wait for earlier work. No other work may access the pages until the fence signals.
  *
  * Context: sleeps and allocates; takes copy_lock, and no lock of vm/, svm/ or kfd/.
  *
- * Return: the last job's fence or ERR_PTR(): -ECANCELED if the source in VRAM was lost; -ENOMEM; an
- * error of vgpu_copy_job_submit().
+ * Return: the last job's fence or ERR_PTR(): -ECANCELED if VRAM was lost since @vram_epoch was
+ * read; -ENOMEM; an error of vgpu_copy_job_submit().
  */
 struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,
-				     unsigned long npages)
+				     unsigned long npages, int vram_epoch)
 {
-	int vram_epoch = atomic_read(&vdev->hw->vram_epoch);
 	struct dma_fence *fence = NULL;
 	unsigned long i, n;
 	int ret = 0;
@@ -545,10 +546,11 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 		ret = pairs_chunk(vdev, to_vram, sys + i, vram + i, n, &fence);
 	}
 	/*
-	 * VRAM may have been lost during the submissions. A job that is submitted after the loss
-	 * succeeds, but copies invalid content. So report an error for the whole operation.
+	 * VRAM may have been lost since @vram_epoch was read. A job that is submitted after the
+	 * loss succeeds. But a copy from VRAM reads invalid content, and the caller regards pages
+	 * in VRAM with an old epoch as lost. So report an error for the whole operation.
 	 */
-	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
+	if (!ret && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		ret = -ECANCELED;
 	return job_finish(fence, ret);
 }

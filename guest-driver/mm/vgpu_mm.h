@@ -89,6 +89,6 @@ void vgpu_mm_resume(struct vgpu_device *vdev, bool write);
 /* vgpu_copy.c */
 struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,
-				     unsigned long npages);
+				     unsigned long npages, int vram_epoch);
 
 #endif /* VGPU_MM_H */

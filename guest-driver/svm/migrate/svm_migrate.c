@@ -67,6 +67,7 @@ static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 	u64 offset = sb->offset;
 	unsigned long i;
 
+	m->vram_epoch = sb->vram_epoch;
 	for (i = 0; i < npages; i++) {
 		m->vram[i] = offset;
 		if (m->sys[i] == DMA_MAPPING_ERROR)

@@ -9,6 +9,9 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 
+#include <kunit/visibility.h>
+
+#include "hw/vgpu_hw.h"
 #include "mm/vgpu_mm.h"
 #include "process/kfd_node.h"
 #include "svm/svm_map.h"
@@ -21,7 +24,8 @@ int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 	struct dma_fence *fence;
 	int ret;
 
-	fence = vgpu_mm_copy_pages(node->vdev, to_vram, m->sys, m->vram, npages);
+	fence = vgpu_mm_copy_pages(node->vdev, to_vram, m->sys, m->vram, npages,
+				   m->vram_epoch);
 	if (IS_ERR(fence))
 		return PTR_ERR(fence);
 	dma_fence_wait(fence, false);
@@ -29,6 +33,7 @@ int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 	dma_fence_put(fence);
 	return ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_move_copy);
 
 void svm_move_abort(struct svm_move *m, unsigned long npages)
 {
@@ -44,6 +49,7 @@ void svm_move_abort(struct svm_move *m, unsigned long npages)
 		m->dst[i] = 0;
 	}
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_move_abort);
 
 void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 			unsigned long npages)
@@ -54,6 +60,7 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 		if (m->sys[i] && m->sys[i] != DMA_MAPPING_ERROR)
 			svm_dma_unmap(dev, m->sys[i]);
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_move_dma_unmap);
 
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages)
 {
@@ -102,6 +109,11 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 	unsigned long i, n = 0;
 	int ret = 0;
 
+	/*
+	 * Read the epoch once, before the pages are tested. The copy fails if the epoch has
+	 * changed since, because a reset may have lost the content of a page after its test.
+	 */
+	m->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
 	for (i = 0; i < npages; i++) {
 		struct page *src = migrate_pfn_to_page(m->src[i]);
 		struct page *page;
@@ -116,7 +128,7 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
 		    !svm_page_is_vram(node, src) || svm_page_has_left(src))
 			continue;
-		if (svm_page_is_lost(node, src)) {
+		if (svm_page_bo(src)->vram_epoch != m->vram_epoch) {
 			ret = -EIO;
 			continue;
 		}
@@ -136,3 +148,4 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 	}
 	return n ?: ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_move_alloc_system);

@@ -93,6 +93,12 @@ struct svm_move {
 	dma_addr_t sys[SVM_CHUNK_PAGES];
 	/** @vram: offsets of the pages in VRAM, bytes */
 	u64 vram[SVM_CHUNK_PAGES];
+	/**
+	 * @vram_epoch: value of vgpu_hw.vram_epoch; a loss of VRAM since this value was read makes
+	 * the copy fail. To VRAM: svm_bo.vram_epoch of the BO that is filled. To system memory: the
+	 * value with which svm_move_alloc_system() has compared the pages in VRAM
+	 */
+	int vram_epoch;
 };
 
 /* svm_bo.c */
@@ -166,7 +172,8 @@ void svm_peer_wait(void);
 /* svm_migrate_chunk.c */
 /*
  * Copy the pages of @m to or from VRAM, and wait for the copy. Returns 0; -EIO if the copy
- * failed; or an error of vgpu_mm_copy_pages().
+ * failed; or an error of vgpu_mm_copy_pages(), such as -ECANCELED if VRAM was lost since
+ * m->vram_epoch was read.
  */
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 		  unsigned long npages);
@@ -187,7 +194,8 @@ unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
  * For each page of @m that migrates from @node's VRAM, allocate a system page and map it for DMA.
- * @first: virtual number of the first page, unused for an eviction (@vma is NULL).
+ * Sets m->vram_epoch. @first: virtual number of the first page, unused for an eviction (@vma is
+ * NULL).
  *
  * Returns the number of system pages. If there are none, returns:
  *

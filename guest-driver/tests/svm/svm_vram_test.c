@@ -2,12 +2,15 @@
 /*
  * Tests of SVM pages in VRAM (svm/migrate/):
  * - stuck_*(): eviction of pages in use
+ * - move_*(): loss of VRAM during a migration
  * - touch_*(): concurrent CPU faults
  * - peer_*(): pages of several GPUs
  */
+#include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
 #include <linux/kthread.h>
+#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -25,6 +28,11 @@
 #define STUCK_SEGMENT	SZ_16M
 #define TOUCHES		3u
 #define TOUCH_TIMEOUT	(10 * HZ)
+#define MOVE_FB_BASE	0x8000000000ull
+#define MOVE_TABLE	SZ_1M		/* offset of the GART's table in VRAM */
+#define MOVE_GART_PAGES	(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS)
+
+static_assert(MOVE_TABLE + MOVE_GART_PAGES * sizeof(u64) <= STUCK_VRAM);
 
 struct stuck_mock {
 	struct vgpu_mock *mock;
@@ -203,6 +211,121 @@ static void stuck_wanted(struct kunit *test)
 	stuck_vacate(test, m, true, true);
 	m->bo.owner = NULL;
 	stuck_vacate(test, m, true, true);
+}
+
+/**
+ * struct move_mock - a page in VRAM that migrates
+ * @m: GPU and page
+ * @move: the migration
+ * @shadow: vgpu_gart.shadow
+ */
+struct move_mock {
+	struct stuck_mock *m;
+	struct svm_move move;
+	u64 shadow[MOVE_GART_PAGES];
+};
+
+/* The mock has no SDMA engine that is ready, so the CPU runs the jobs of a copy. */
+static struct move_mock *move_mock_new(struct kunit *test)
+{
+	struct move_mock *mv = kunit_kzalloc(test, sizeof(*mv), GFP_KERNEL);
+	struct vgpu_hw_state *hw;
+	struct stuck_mock *m;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mv);
+	m = stuck_mock_new(test);
+	mv->m = m;
+	m->dev.coherent_dma_mask = DMA_BIT_MASK(64);
+	m->dev.dma_mask = &m->dev.coherent_dma_mask;
+	hw = &m->mock->hw;
+	hw->base.fb_base = MOVE_FB_BASE;
+	hw->gart.total = MOVE_GART_PAGES;
+	hw->gart.windows = MOVE_GART_PAGES;
+	hw->gart.table_vram = MOVE_TABLE;
+	hw->gart.table = hw->base.vram + MOVE_TABLE;
+	hw->gart.shadow = mv->shadow;
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		mutex_init(&hw->sdma[i].lock);
+	mutex_init(&m->mock->mman.copy_lock);
+	init_waitqueue_head(&m->mock->mman.copy_idle);
+	m->mock->mman.ready = true;
+	return mv;
+}
+
+/* Prepare a migration of the page to system memory. move_undo() undoes the call. */
+static long move_prepare(struct move_mock *mv)
+{
+	mv->move.src[0] = migrate_pfn(page_to_pfn(mv->m->page)) | MIGRATE_PFN_MIGRATE;
+	return svm_move_alloc_system(&mv->m->node, NULL, 0, &mv->move, 1);
+}
+
+static void move_undo(struct move_mock *mv)
+{
+	svm_move_dma_unmap(&mv->m->dev, &mv->move, 1);
+	svm_move_abort(&mv->move, 1);
+}
+
+/* Lose the content of VRAM, as a reset of the device may do. */
+static void move_lose_vram(struct move_mock *mv)
+{
+	memset(mv->m->vram, 0xff, STUCK_VRAM);
+	atomic_inc(&mv->m->mock->vdev.hw->vram_epoch);
+}
+
+/*
+ * A page migrates to system memory. VRAM is lost after the test of the page, and before the copy.
+ * Catches: the copy reads the epoch itself, after the loss, and succeeds. The process would then
+ * read lost content, and get no SIGBUS.
+ */
+static void move_source_lost(struct kunit *test)
+{
+	struct move_mock *mv = move_mock_new(test);
+	struct stuck_mock *m = mv->m;
+	void *content = m->vram + STUCK_OFFSET;
+	struct page *page;
+
+	prandom_bytes_state(&m->mock->rnd, content, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, move_prepare(mv), 1);
+	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, false, &mv->move, 1), 0);
+	page = migrate_pfn_to_page(mv->move.dst[0]);
+	KUNIT_EXPECT_TRUE(test, page && !memcmp(page_address(page), content, PAGE_SIZE));
+	move_undo(mv);
+
+	KUNIT_EXPECT_EQ(test, move_prepare(mv), 1);
+	move_lose_vram(mv);
+	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, false, &mv->move, 1), -ECANCELED);
+	move_undo(mv);
+
+	/* If VRAM is lost before the test of the page, the page is not copied at all. */
+	KUNIT_EXPECT_EQ(test, move_prepare(mv), -EIO);
+	unlock_page(m->page);
+	stuck_release(test, m);
+}
+
+/*
+ * A page migrates to VRAM. VRAM is lost after the allocation of the BO, and before the copy.
+ * Catches: the migration succeeds. The page would then count as lost because of svm_bo.vram_epoch,
+ * although system memory still has the content.
+ */
+static void move_target_lost(struct kunit *test)
+{
+	struct move_mock *mv = move_mock_new(test);
+	struct stuck_mock *m = mv->m;
+	void *content = m->vram + STUCK_OFFSET;
+
+	/* With DMA address 0, the page in VRAM is cleared. */
+	mv->move.sys[0] = 0;
+	mv->move.vram[0] = STUCK_OFFSET;
+	mv->move.vram_epoch = m->sb.vram_epoch;
+	memset(content, 0xff, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, true, &mv->move, 1), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(content, 0, PAGE_SIZE));
+
+	move_lose_vram(mv);
+	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, true, &mv->move, 1), -ECANCELED);
+	unlock_page(m->page);
+	stuck_release(test, m);
 }
 
 /**
@@ -456,6 +579,8 @@ static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_SLOW(stuck_locked),
 	KUNIT_CASE_SLOW(stuck_referenced),
 	KUNIT_CASE(stuck_wanted),
+	KUNIT_CASE(move_source_lost),
+	KUNIT_CASE(move_target_lost),
 	KUNIT_CASE(touch_lends),
 	KUNIT_CASE(touch_killed),
 	KUNIT_CASE(touch_two_pages),
