@@ -31,7 +31,8 @@ struct vgpu_mm_vm_ops {
 	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);
 	/**
 	 * @move_later: as @move_notify, but the move waits for the jobs and queues that use @bo.
-	 * These need the page-table entries, so only mark the mappings as stale.
+	 * These need the page-table entries, so only mark the mappings as stale. If the move
+	 * fails, mm/ waits for the jobs and queues before it returns.
 	 */
 	void (*move_later)(struct vgpu_bo *bo);
 	/**

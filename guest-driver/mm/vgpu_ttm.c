@@ -200,7 +200,8 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 
 /*
  * Mark the BO's GPU mappings as stale before a move is queued behind the jobs and queues that use
- * the BO. The BO must have no importers, because this function does not notify importers.
+ * the BO. If the move fails, the caller waits for these jobs and queues. The BO must have no
+ * importers, because this function does not notify importers.
  */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
@@ -333,7 +334,7 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 
 /*
  * Copy the BO's content to @new. If @used is true, the copy waits for the fences of jobs and queues
- * that use the BO.
+ * that use the BO; if the copy cannot be made, the function itself waits for these fences.
  */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
@@ -370,6 +371,14 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 		else
 			vgpu_stat_add(vdev, VGPU_STAT_EVICTIONS, 1);
 	}
+	/*
+	 * The next holder of the reservation may clear the stale entries after a wait for the
+	 * fences of moves only. A queued move ends after the users, but a failed move may have no
+	 * fence. So wait here, or users could lose their entries.
+	 */
+	if (ret && used)
+		dma_resv_wait_timeout(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP,
+				      false, MAX_SCHEDULE_TIMEOUT);
 	return ret;
 }
 

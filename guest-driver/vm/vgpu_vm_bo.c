@@ -502,7 +502,9 @@ void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
  * @bo: BO, its reservation held
  *
  * Called by mm/ before mm/ queues a move of @bo. The move starts after the jobs that use @bo have
- * completed and the queues that use @bo have been evicted.
+ * completed and the queues that use @bo have been evicted. If the move fails, mm/ waits for these
+ * jobs and queues before the reservation is dropped. So in either case, a later holder of the
+ * reservation may clear the entries as soon as the fences of usage KERNEL have signalled.
  *
  * Context: takes push_lock.
  */

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the callbacks of mm/vgpu_ttm.c that evict a BO. The test calls eviction_valuable() and
- * move() in place of TTM. move() calls vacate(), which must take all pages out of the BO. The test
- * supplies vacate() in place of SVM.
+ * Test the callbacks of mm/vgpu_ttm.c that evict or move a BO. The test calls these callbacks in
+ * place of TTM:
+ *
+ * - vacate_*(): move() calls vacate(), which must take all pages out of the BO. The test supplies
+ *   vacate() in place of SVM.
+ * - used_*(): move() of a BO that a user queue uses
  */
+#include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <kunit/static_stub.h>
 
 #include "tests/lib/vgpu_mock.h"
@@ -166,9 +172,128 @@ static void vacate_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), 0);
 }
 
+/**
+ * struct used_mock - a BO in GTT that a user queue uses
+ */
+struct used_mock {
+	/** @mock: device and BO */
+	struct vgpu_mock *mock;
+	/** @vram: memory to which the BO is to move */
+	struct ttm_resource *vram;
+	/** @queue: fence of the queue, in the BO's reservation */
+	struct dma_fence *queue;
+	/** @lock: lock of @queue */
+	spinlock_t lock;
+	/** @later: number of calls of vgpu_mm_vm_ops.move_later() */
+	unsigned int later;
+};
+
+static const char *used_fence_name(struct dma_fence *fence)
+{
+	return "vgpu_ttm_test";
+}
+
+/* A wait for the fence takes the queue off the hardware, as for an eviction fence. */
+static long used_fence_wait(struct dma_fence *fence, bool intr, long timeout)
+{
+	dma_fence_signal(fence);
+	return timeout;
+}
+
+static const struct dma_fence_ops used_fence_ops = {
+	.get_driver_name = used_fence_name,
+	.get_timeline_name = used_fence_name,
+	.wait = used_fence_wait,
+};
+
+static void used_move_later(struct vgpu_bo *bo)
+{
+	struct used_mock *m = bo->owner;
+
+	m->later++;
+}
+
+static const struct vgpu_mm_vm_ops used_vm_ops = {
+	.move_later = used_move_later,
+};
+
+static void used_fini(void *arg)
+{
+	struct used_mock *m = arg;
+	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
+
+	vgpu_mock_free(m->mock, tbo->resource);
+	vgpu_mock_free(m->mock, m->vram);
+	dma_fence_signal(m->queue);
+	dma_resv_fini(tbo->base.resv);
+	dma_fence_put(m->queue);
+}
+
+static struct used_mock *used_new(struct kunit *test)
+{
+	static const struct ttm_place gtt = { .mem_type = TTM_PL_TT };
+	struct used_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct ttm_buffer_object *tbo;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	m->mock->mman.vm_ops = &used_vm_ops;
+	m->mock->bo.base.owner = m;
+	INIT_LIST_HEAD(&m->mock->bo.attachments);
+	tbo = &m->mock->bo.base.tbo;
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1, &gtt,
+					      &tbo->resource), 0);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1,
+					      &vacate_vram, &m->vram), 0);
+	spin_lock_init(&m->lock);
+	m->queue = kzalloc(sizeof(*m->queue), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, m->queue);
+	dma_fence_init(m->queue, &used_fence_ops, &m->lock,
+		       dma_fence_context_alloc(1), 1);
+	dma_resv_init(&tbo->base._resv);
+	tbo->base.resv = &tbo->base._resv;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, used_fini, m), 0);
+	dma_resv_lock(tbo->base.resv, NULL);
+	ret = dma_resv_reserve_fences(tbo->base.resv, 1);
+	if (!ret)
+		dma_resv_add_fence(tbo->base.resv, m->queue,
+				   DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(tbo->base.resv);
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	kunit_activate_static_stub(test, vgpu_bo_is_ours, vacate_is_ours);
+	return m;
+}
+
+/*
+ * A move fails after move_later() has marked the mappings as stale. Catches: move() returns before
+ * the queue is off the hardware. MAP_MEMORY_TO_GPU or GEM_VA could then clear the entries that the
+ * queue uses, because they wait for fences of usage KERNEL only, and a failed move adds none.
+ */
+static void used_move_fails(struct kunit *test)
+{
+	struct used_mock *m = used_new(test);
+	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
+	struct ttm_resource *old = tbo->resource;
+	struct ttm_operation_ctx ctx = { };
+	struct ttm_place hop = { };
+	int ret;
+
+	dma_resv_lock(tbo->base.resv, NULL);
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(m->queue));
+	/* The BO has no DMA addresses (struct ttm_tt), so the copy fails before its first job. */
+	ret = vgpu_ttm_funcs.move(tbo, false, &ctx, m->vram, &hop);
+	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	KUNIT_EXPECT_EQ(test, m->later, 1);
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(m->queue));
+	KUNIT_EXPECT_PTR_EQ(test, tbo->resource, old);
+	dma_resv_unlock(tbo->base.resv);
+}
+
 static struct kunit_case vacate_cases[] = {
 	KUNIT_CASE(vacate_query),
 	KUNIT_CASE(vacate_moves),
+	KUNIT_CASE(used_move_fails),
 	{}
 };
 
