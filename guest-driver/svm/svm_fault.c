@@ -3,9 +3,11 @@
  * Handles GPU faults: svm_fault_service() repairs or denies a retry fault, svm_fault_report()
  * reports a no-retry fault. docs/faults.md shows the life of a retry fault.
  */
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <drm/drm_print.h>
+#include <kunit/visibility.h>
 
 #include "hw/vgpu_mmio.h"
 #include "process/kfd_evict.h"
@@ -175,10 +177,11 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	kfd_smi_fault_start(&node->smi, pid, f->page, f->write);
 	moved = svm_fault_place(r, *win, loc);
 	ret = svm_map_pages(r, gpu, *win, access);
-	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
+	if (ret && win->first < win->last) {
 		/*
-		 * Perhaps only a neighbouring page has no memory (-EFAULT) or keeps changing
-		 * (-EAGAIN). Map the faulting page alone. -EPERM is handled like -EFAULT, but is
+		 * Perhaps only a neighbouring page has no memory (-EFAULT), keeps changing
+		 * (-EAGAIN), cannot be mapped for DMA (-EIO), or needs another page table
+		 * (-ENOMEM). Map the faulting page alone. -EPERM is handled like -EFAULT, but is
 		 * not expected, because svm_fault_vma() has tested the permissions.
 		 */
 		win->first = f->page;
@@ -192,6 +195,9 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	case -EFAULT:
 	case -EPERM:
 		return SVM_FAULT_DENIED;
+	case -ENOMEM:
+	case -EIO:
+		return SVM_FAULT_NO_MEMORY;
 	default:
 		return SVM_FAULT_BUSY;
 	}
@@ -226,7 +232,7 @@ static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 
 	r = svm_fault_get_range(svms, f, &vma);
 	if (IS_ERR(r))
-		return PTR_ERR(r) == -ENOMEM ? SVM_FAULT_BUSY : SVM_FAULT_DENIED;
+		return PTR_ERR(r) == -ENOMEM ? SVM_FAULT_NO_MEMORY : SVM_FAULT_DENIED;
 	verdict = svm_fault_map(r, vma, gpu, f, win);
 	svm_unlock(svms);
 	return verdict;
@@ -267,6 +273,93 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	return verdict;
 }
 
+/**
+ * svm_fault_failures_add() - count a failed repair, and decide whether the fault is denied
+ * @fails: earlier failures of the process on the GPU
+ * @page: page whose repair has failed for lack of memory
+ * @now: time in jiffies
+ * @n_gpus: number of GPUs of the process, whose faults one worker serves in turn; at least 1
+ *
+ * If @fails has another page whose last failure is not to be forgotten yet (SVM_FAULT_FORGET_MS),
+ * nothing is counted: queues that fault on two pages in turn would otherwise replace each other's
+ * failures.
+ *
+ * Context: any; the caller serialises calls with the same @fails.
+ *
+ * Return: true if the fault must be denied. Then @fails starts anew. False if the fault may be
+ * raised again.
+ */
+bool svm_fault_failures_add(struct svm_fault_failures *fails, unsigned long page,
+			    unsigned long now, unsigned int n_gpus)
+{
+	unsigned long forget = n_gpus * msecs_to_jiffies(SVM_FAULT_FORGET_MS);
+
+	if (fails->count && now - fails->last >= forget)
+		fails->count = 0;
+	if (fails->count && fails->page != page)
+		return false;
+	if (!fails->count) {
+		fails->page = page;
+		fails->first = now;
+	}
+	fails->last = now;
+	fails->count++;
+	if (fails->count < SVM_FAULT_MAX_FAILURES ||
+	    now - fails->first < msecs_to_jiffies(SVM_FAULT_GIVE_UP_MS))
+		return false;
+	fails->count = 0;
+	return true;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_failures_add);
+
+/**
+ * svm_fault_failures_forget() - forget the failures of a page that needs no more repairs
+ * @fails: failures of the process on the GPU
+ * @pages: pages that need no more repairs
+ *
+ * Context: as for svm_fault_failures_add().
+ */
+void svm_fault_failures_forget(struct svm_fault_failures *fails, struct svm_interval pages)
+{
+	if (svm_interval_has(pages, fails->page))
+		fails->count = 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_failures_forget);
+
+/*
+ * Count the failure if @verdict is SVM_FAULT_NO_MEMORY, or forget the failures of pages that need
+ * no more repairs. Returns @verdict, or SVM_FAULT_DENIED after too many failures. Only the worker
+ * of the process gets here, so struct svm_fault_failures needs no lock.
+ */
+static enum svm_verdict svm_fault_count(struct svm_range_list *svms, unsigned int gpu,
+					const struct svm_fault *f,
+					const struct svm_interval *win,
+					enum svm_verdict verdict)
+{
+	struct svm_fault_failures *fails = &svms->gpus[gpu].failures;
+	struct vgpu_device *vdev = svm_gpu_vdev(svms, gpu);
+	struct svm_interval one = { f->page, f->page };
+
+	switch (verdict) {
+	case SVM_FAULT_NO_MEMORY:
+		if (!svm_fault_failures_add(fails, f->page, jiffies, svms->n_gpus))
+			return verdict;
+		drm_err_ratelimited(&vdev->drm,
+				    "no memory to map page 0x%lx of pid %d for %u s\n",
+				    f->page, svm_process(svms)->lead_thread->pid,
+				    SVM_FAULT_GIVE_UP_MS / 1000);
+		return SVM_FAULT_DENIED;
+	case SVM_FAULT_BUSY:
+		return verdict;
+	case SVM_FAULT_REPAIRED:
+		svm_fault_failures_forget(fails, *win);
+		return verdict;
+	default:
+		svm_fault_failures_forget(fails, one);
+		return verdict;
+	}
+}
+
 /*
  * Make a page's PTE no-retry, so that an engine aborts later accesses instead of retrying. The
  * caller has taken the process's queues off the hardware.
@@ -304,6 +397,20 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	vgpu_vm_unreserve_tables(vm);
 }
 
+/* Stop the process's queues on the GPU, make the page's PTE no-retry, and report the fault. */
+static void svm_fault_deny(struct kfd_process_device *pdd, unsigned int gpu,
+			   const struct svm_fault *f)
+{
+	kfd_process_vm_fault(pdd, f->page, f->write);
+	/*
+	 * Write the no-retry PTE before the report: afterwards, user space may map memory at the
+	 * page, and the write would replace this mapping.
+	 */
+	svm_fault_write_noretry(pdd->process->svms, gpu, f->page);
+	vgpu_stat_add(pdd->node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);
+	kfd_process_report_vm_fault(pdd, f->page, f->not_present, f->write);
+}
+
 /* Repair a fault, drop it as stale, or deny it. Sets *@win to the mapped pages. */
 static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 					struct kfd_node *node,
@@ -333,17 +440,14 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED &&
 	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))
 		verdict = SVM_FAULT_STALE;
+	/*
+	 * The tests above do not apply to a fault that is denied for lack of memory: the access is
+	 * allowed now.
+	 */
+	verdict = svm_fault_count(svms, gpu, f, win, verdict);
 
 	if (verdict == SVM_FAULT_DENIED) {
-		kfd_process_vm_fault(pdd, f->page, f->write);
-		/*
-		 * Write the no-retry PTE before the report: afterwards, user space may map memory
-		 * at the page, and the write would replace this mapping.
-		 */
-		svm_fault_write_noretry(svms, gpu, f->page);
-		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);
-		kfd_process_report_vm_fault(pdd, f->page, f->not_present,
-					    f->write);
+		svm_fault_deny(pdd, gpu, f);
 	} else if (verdict == SVM_FAULT_DYING) {
 		/*
 		 * The queues stay off the hardware until the teardown of the process destroys
@@ -368,6 +472,7 @@ enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 			  verdict);
 	return verdict;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_service);
 
 void svm_fault_report(struct kfd_node *node, struct kfd_process *p,
 		      const struct svm_fault *f)

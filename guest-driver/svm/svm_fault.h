@@ -3,10 +3,13 @@
 #ifndef SVM_FAULT_H
 #define SVM_FAULT_H
 
+#include <linux/types.h>
+
+#include "svm_interval.h"
+
 struct kfd_node;
 struct kfd_process;
 struct svm_fault;
-struct svm_interval;
 struct svm_range_list;
 
 /*
@@ -14,6 +17,37 @@ struct svm_range_list;
  * even if the granularity is larger.
  */
 #define SVM_FAULT_MAX_ORDER	14
+
+/*
+ * A fault is denied if repairs of its page have failed for lack of memory this often, and the first
+ * of these failures was this long ago.
+ */
+#define SVM_FAULT_MAX_FAILURES	16u
+#define SVM_FAULT_GIVE_UP_MS	30000u
+/*
+ * The failures of a page are forgotten if the page has not failed for this time, multiplied by the
+ * number of GPUs of the process. Between two faults of the page, the worker may serve a fault of
+ * each CAM slot of each of these GPUs, because the GPUs share the workqueue of the process. Each
+ * repair may wait twice for VRAM, for about 3 s each time (vgpu_bo_create_kernel()).
+ */
+#define SVM_FAULT_FORGET_MS	120000u
+
+/**
+ * struct svm_fault_failures - failed repairs of a page, for lack of memory
+ *
+ * One page for each process and GPU is enough: if the fault of this page is denied, all queues of
+ * the process on the GPU stop, so no other page faults again.
+ */
+struct svm_fault_failures {
+	/** @page: page number; no meaning if @count is 0 */
+	unsigned long page;
+	/** @count: number of failures */
+	unsigned int count;
+	/** @first: time of the first failure, in jiffies */
+	unsigned long first;
+	/** @last: time of the last failure, in jiffies */
+	unsigned long last;
+};
 
 /* Verdict on a retry fault. trace_svm_service() prints these numbers. */
 enum svm_verdict {
@@ -29,14 +63,23 @@ enum svm_verdict {
 	 */
 	SVM_FAULT_STALE,
 	/*
-	 * No repair now: the memory map keeps changing, memory is short, or a page's DMA mapping
-	 * fails. The replay raises a new fault, again and again while the cause lasts.
+	 * No repair now: the memory map keeps changing. The replay raises a new fault, again and
+	 * again while the cause lasts.
 	 */
 	SVM_FAULT_BUSY,
-	/* The access is not allowed. The process's queues are stopped, and the PTE is no-retry. */
+	/*
+	 * The access is not allowed, or repairs have failed too often for lack of memory
+	 * (svm_fault_failures_add()). The process's queues are stopped, and the PTE is no-retry.
+	 */
 	SVM_FAULT_DENIED,
 	/* The mm has ended. Handled like SVM_FAULT_DENIED, but without a report. */
 	SVM_FAULT_DYING,
+	/*
+	 * No repair now: there is no memory for a range, a page table or DMA addresses, or a page's
+	 * DMA mapping fails. The replay raises a new fault, so the caller sleeps before it
+	 * acknowledges this one.
+	 */
+	SVM_FAULT_NO_MEMORY,
 };
 
 /*
@@ -66,5 +109,9 @@ enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 /* Report a no-retry fault. Called in the same context as svm_fault_service(). */
 void svm_fault_report(struct kfd_node *node, struct kfd_process *p,
 		      const struct svm_fault *f);
+/* Documented in svm_fault.c. Only svm_fault_service() and tests call these two functions. */
+bool svm_fault_failures_add(struct svm_fault_failures *fails, unsigned long page,
+			    unsigned long now, unsigned int n_gpus);
+void svm_fault_failures_forget(struct svm_fault_failures *fails, struct svm_interval pages);
 
 #endif /* SVM_FAULT_H */

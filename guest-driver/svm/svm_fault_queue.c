@@ -6,6 +6,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/sched.h>
 #include <kunit/visibility.h>
@@ -19,6 +20,12 @@
 #include "svm_node.h"
 #include "svm_range.h"
 #include "svm_trace.h"
+
+/*
+ * Sleep of the worker before it acknowledges a fault that could not be repaired for lack of memory,
+ * in microseconds.
+ */
+#define SVM_FAULT_BACKOFF_US	10000u
 
 /* Return true if the IH entry of @b repeats the entry of @a. */
 static bool svm_fault_same(const struct svm_fault *a, const struct svm_fault *b)
@@ -198,6 +205,13 @@ static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 		return;
 	}
 	verdict = svm_fault_service(q->node, p, f, &win);
+	/*
+	 * The engine replays the access as soon as the fault is acknowledged, and faults again. The
+	 * sleep only limits the rate of these retries. The worker holds no lock, and no reference
+	 * except the one to the process.
+	 */
+	if (verdict == SVM_FAULT_NO_MEMORY)
+		fsleep(SVM_FAULT_BACKOFF_US);
 	svm_fault_ack(q, f);
 	/* After a repair, acknowledge other faults of the batch that the new mapping resolves. */
 	if (verdict != SVM_FAULT_REPAIRED)

@@ -13,6 +13,7 @@
 #include <linux/xarray.h>
 
 #include "process/kfd_process.h"
+#include "svm_fault.h"
 #include "svm_fault_queue.h"
 #include "svm_interval.h"
 
@@ -71,6 +72,8 @@ struct svm_gpu {
 	unsigned int next_pull;
 	/** @full_faults: number of faults that found the VRAM full; under svm_range_list.lock */
 	unsigned int full_faults;
+	/** @failures: failed repairs for lack of memory; used by svm_fault_service() only */
+	struct svm_fault_failures failures;
 	/** @faults: queued faults of the process on the GPU */
 	struct svm_fault_queue faults;
 };

@@ -78,7 +78,7 @@ TRACE_EVENT(svm_service,
 		  __print_symbolic(__entry->verdict,
 				   { 0, "repaired" }, { 1, "stale" },
 				   { 2, "busy" }, { 3, "denied" },
-				   { 4, "dying" }),
+				   { 4, "dying" }, { 5, "no-memory" }),
 		  __entry->first, __entry->last)
 );
 
