@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Unplugs the GPU while processes use it, by the slot's button or by surprise, and plugs in another GPU.
 
+The driver is also unbound from a GPU whose hub hangs.
+
 Catches: the guest crashes, hangs or leaks; a resource of the removed GPU stays allocated in QEMU.
 """
 
@@ -15,6 +17,20 @@ from vgpu_tools.guest.session import Machine
 
 VRAM = 256 << 20
 NATIVE = "pcie_ports=native"  # because a kernel without ASPM does not request control of hot plug by _OSC
+VMIDS = 16  # number of VMIDs of a hub
+# Unbinds and binds the driver, each after a line of input. Prints a line before each, and the kernel's log at the end.
+UNBIND = """
+set -e
+cd /sys/bus/pci/drivers/vgpu_kfd
+gpu=$(echo 0*)
+echo bound
+read -r go
+echo "$gpu" >unbind
+echo unbound
+read -r go
+echo "$gpu" >bind
+dmesg
+"""
 
 
 class Unplug(GuestTest):
@@ -77,3 +93,45 @@ class Unplug(GuestTest):
             if event and event.name == "DEVICE_UNPLUG_GUEST_ERROR":
                 self.fail(str(event))
         self.fail("no DEVICE_DELETED")
+
+
+class HungHub(GuestTest):
+    """Unbinds the driver from an idle GPU whose GFX hub does not acknowledge invalidations. The kernel's log has a line
+    for each TLB flush that is not acknowledged in time."""
+
+    timeout = 600
+
+    def test_reset(self) -> None:
+        """Catches: the removal's first TLB flush fails when the driver accepts no recovery any more. Then the device is
+        not reset, and memory is freed although the hub may still use old translations."""
+        log, fired = self.unbind(count=1)
+        self.assertEqual(fired, 1)
+        self.assertEqual(log.count("did not invalidate"), 1, log)
+        self.assertEqual(log.count("device was reset, VRAM kept"), 1, log)
+
+    def test_given_up(self) -> None:
+        """Catches: every TLB flush of the removal waits for the hub. Only two may wait: the first flush, of VMID 0, and
+        the flush of all VMIDs in the reset, which fails."""
+        log, fired = self.unbind()
+        self.assertEqual(fired, 1 + VMIDS)
+        self.assertEqual(log.count("did not invalidate"), 2, log)
+        self.assertEqual(log.count("device cannot be recovered"), 1, log)
+
+    def unbind(self, **members: object) -> tuple[str, int]:
+        """Unbind the driver while the GFX hub hangs (`members`: arguments of the injection), then bind the driver
+        again. Return the kernel's log, and the number of suppressed acknowledgements."""
+        session = self.session()
+        guest = Guest(vram="64M", memory="512M", append=self.settings.append, kernel=self.settings.kernel)
+        with tempfile.TemporaryDirectory() as name, self.machine(session, Path(name), guest) as machine:
+            machine.run("sh", "-c", UNBIND)
+            machine.rounds(1)
+            number = machine.monitor.inject("inv-no-ack", hub="gfx", **members)
+            machine.send(agent.STDIN, b"\n")
+            machine.rounds(1)
+            fired = machine.monitor.devices()[0].injections[0].fired
+            machine.monitor.remove_injection(number)
+            machine.send(agent.STDIN, b"\n")
+            machine.until(lambda: session.status is not None, "the command's end")
+            self.assertEqual(session.status, 0, session.errors)
+            self.assertEqual(machine.complaint(), "")
+        return session.output.decode(), fired
