@@ -115,8 +115,8 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 		drm_err(&vdev->drm,
 			"device does not answer: content of its VRAM is lost\n");
 		/* Signal all fences, because the device completes no more jobs. */
-		vgpu_sdma_give_up(vdev);
-		vgpu_cp_give_up(vdev);
+		vgpu_sdma_give_up(vdev, false);
+		vgpu_cp_give_up(vdev, false);
 	}
 	/* Processes lose the GPU, and SVM pages leave VRAM. */
 	kfd_device_fini(vdev);

@@ -126,8 +126,8 @@ static int vgpu_resume(struct device *dev)
 	if (ret) {
 		drm_err(&vdev->drm,
 			"resume failed: SDMA engines are given up\n");
-		vgpu_sdma_give_up(vdev);
-		vgpu_cp_give_up(vdev);
+		vgpu_sdma_give_up(vdev, false);
+		vgpu_cp_give_up(vdev, false);
 		vgpu_gmc_reset_end(vdev, false);
 		vgpu_mm_resume(vdev, false);
 		vgpu_sdma_sched_resume(vdev);

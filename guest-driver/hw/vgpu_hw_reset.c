@@ -25,14 +25,60 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
 	return vgpu_gmc_start(vdev);
 }
 
+/* Returns whether the content of VRAM was lost. If it was, writes the words of the test again. */
+static bool hw_vram_is_lost(struct vgpu_hw_state *hw)
+{
+	void __iomem *at = hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
+	u64 magic[VGPU_VRAM_MAGIC_WORDS];
+
+	memcpy_fromio(magic, at, sizeof(magic));
+	if (!memcmp(magic, hw->vram_magic, sizeof(magic)))
+		return false;
+	memcpy_toio(at, hw->vram_magic, sizeof(hw->vram_magic));
+	return true;
+}
+
+/*
+ * As vgpu_hw_restart(). If @count is true and VRAM was lost, increments vram_epoch while io_lock is
+ * held: a CPU that waits for io_lock to copy from VRAM compares the epoch after its copy.
+ */
+static int hw_restart(struct vgpu_device *vdev, bool *vram_lost, bool count)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+	int ret;
+
+	*vram_lost = false;
+	if (!vgpu_hw_present(vdev))
+		return -ENODEV;
+	down_write(&hw->io_lock);
+	vgpu_ih_hold(vdev);
+	ret = hw_mode1_reset(vdev);
+	/* A device that does not work after the reset may have lost VRAM, too. */
+	*vram_lost = vgpu_rreg(vdev, VGPU_MAGIC) == VGPU_MAGIC_VALUE && hw_vram_is_lost(hw);
+	if (*vram_lost && count)
+		atomic_inc(&hw->base.vram_epoch);
+	if (!ret) {
+		vgpu_sdma_faults_drop(vdev);
+		vgpu_gmc_reset_end(vdev, true);
+	}
+	vgpu_ih_release(vdev);
+	up_write(&hw->io_lock);
+
+	if (ret)
+		return ret;
+	vgpu_gart_close_windows(vdev);
+	return 0;
+}
+
 /**
  * vgpu_hw_restart() - reset the device and start all blocks but the engines
  * @vdev: device with parked engines. User space cannot map pages of the BARs: either the caller has
  *        called vgpu_io_map_close(), or user space is frozen
- * @vram_lost: receives whether the content of VRAM was lost
+ * @vram_lost: receives whether the content of VRAM was lost, also if the function fails; false if
+ *             the device does not answer
  *
- * After the reset, drops the records of earlier faults of VMID 0. The caller next calls
- * vgpu_gart_rewrite() and flushes the TLB.
+ * On success, earlier faults of VMID 0 are forgotten, and the caller next calls vgpu_gart_rewrite()
+ * and flushes the TLB.
  *
  * Context: sleeps; takes io_lock for writing.
  *
@@ -40,40 +86,17 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  */
 int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 {
-	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	u64 magic[VGPU_VRAM_MAGIC_WORDS];
-	int ret;
-
-	if (!vgpu_hw_present(vdev))
-		return -ENODEV;
-	down_write(&hw->io_lock);
-	vgpu_ih_hold(vdev);
-	ret = hw_mode1_reset(vdev);
-	if (!ret) {
-		vgpu_sdma_faults_drop(vdev);
-		vgpu_gmc_reset_end(vdev, true);
-	}
-	vgpu_ih_release(vdev);
-	up_write(&hw->io_lock);
-	if (ret)
-		return ret;
-
-	memcpy_fromio(magic, hw->base.vram + VGPU_VRAM_MAGIC_AT(hw), sizeof(magic));
-	*vram_lost = memcmp(magic, hw->vram_magic, sizeof(magic));
-	if (*vram_lost)
-		memcpy_toio(hw->base.vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic,
-			    sizeof(hw->vram_magic));
-	vgpu_gart_close_windows(vdev);
-	return 0;
+	return hw_restart(vdev, vram_lost, false);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
 
 /**
  * vgpu_hw_reset() - reset the device and start it again, except its engines
  * @vdev: device with parked engines and closed BARs (vgpu_io_map_close())
- * @vram_lost: receives whether the content of VRAM was lost
+ * @vram_lost: as for vgpu_hw_restart()
  *
- * On success, all VMIDs have their page tables and PASIDs again.
+ * If VRAM was lost, increments vgpu_hw.vram_epoch before it releases io_lock, also if the function
+ * fails. On success, all VMIDs have their page tables and PASIDs again.
  *
  * Context: sleeps; takes io_lock; one caller at a time.
  *
@@ -81,18 +104,16 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
  */
 int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
 {
-	struct vgpu_hw *hw = vdev->hw;
-	int ret = vgpu_hw_restart(vdev, vram_lost);
+	int ret = hw_restart(vdev, vram_lost, true);
 
+	if (*vram_lost)
+		vgpu_stat_add(vdev, VGPU_STAT_VRAM_LOST, 1);
 	if (ret)
 		return ret;
 	vgpu_gart_restore(vdev);
 	if (vgpu_gart_try_flush(vdev))
 		return -ENODEV;
 	vgpu_stat_add(vdev, VGPU_STAT_DEVICE_RESETS, 1);
-	if (*vram_lost) {
-		atomic_inc(&hw->vram_epoch);
-		vgpu_stat_add(vdev, VGPU_STAT_VRAM_LOST, 1);
-	}
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_reset);

@@ -45,7 +45,7 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned long dead, bool vram_lost);
 int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine);
-void vgpu_sdma_give_up(struct vgpu_device *vdev);
+void vgpu_sdma_give_up(struct vgpu_device *vdev, bool vram_lost);
 
 /* vgpu_sdma_fault.c */
 unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev);
@@ -54,7 +54,7 @@ void vgpu_sdma_faults_over(struct vgpu_device *vdev);
 /* vgpu_cp.c */
 void vgpu_cp_park(struct vgpu_device *vdev);
 void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost);
-void vgpu_cp_give_up(struct vgpu_device *vdev);
+void vgpu_cp_give_up(struct vgpu_device *vdev, bool vram_lost);
 
 /* vgpu_devcoredump.c */
 void vgpu_dump_take(struct vgpu_device *vdev, const char *why);

@@ -33,52 +33,6 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 #define RESET_ZAP_TIMEOUT	(2 * HZ)
 
 /**
- * struct vgpu_reset - recovery requests of a device, and the work items that serve these requests
- */
-struct vgpu_reset {
-	/** @vdev: device */
-	struct vgpu_device *vdev;
-	/** @client: functions set by vgpu_reset_set_client(), or NULL; set once */
-	const struct vgpu_reset_client *client;
-	/** @wq: ordered workqueue that runs @work */
-	struct workqueue_struct *wq;
-	/** @work: performs the recoveries of @pending */
-	struct work_struct work;
-	/** @pending: requests that @work has not taken yet, a bitmap of VGPU_RECOVER_* */
-	atomic_t pending;
-	/** @notify_work: performs the notifications of @notify */
-	struct work_struct notify_work;
-	/**
-	 * @notify: bitmap of notifications to perform. Bit VGPU_RECOVER_ENGINE(n): tell @client
-	 * that engine n was recovered. Bit RESET_NOTIFY_LOST: mark the BOs that lost their content
-	 */
-	atomic_t notify;
-	/** @zap_work: removes user-space mappings of BARs */
-	struct work_struct zap_work;
-	/** @zap_wait: woken when @zap_done changes */
-	wait_queue_head_t zap_wait;
-	/** @zap_wanted: number of the newest request for @zap_work; written by @work only */
-	unsigned int zap_wanted;
-	/**
-	 * @zap_done: number of the newest request that @zap_work has completed. A run of @zap_work
-	 * completes all requests that were made before the run started
-	 */
-	unsigned int zap_done;
-	/**
-	 * @since: time in ns of the first request since the last recovery ended, or 0 if no
-	 * recovery is requested or running
-	 */
-	atomic64_t since;
-	/**
-	 * @tries: count of consecutive device resets. A successful engine reset and a request by an
-	 * operator set the count to 0
-	 */
-	struct vgpu_reset_tries tries;
-	/** @enabled: true if requests are accepted */
-	bool enabled;
-};
-
-/**
  * vgpu_reset_request() - request a recovery
  * @vdev: device
  * @what: VGPU_RECOVER_*
@@ -182,6 +136,16 @@ static void reset_notify(struct vgpu_device *vdev, unsigned long what)
 	queue_work(system_wq, &vdev->reset->notify_work);
 }
 
+/*
+ * Notify after a reset of the device. If VRAM was lost, the caller has ended the jobs that were
+ * pending at the loss.
+ */
+static void reset_notify_all(struct vgpu_device *vdev, bool vram_lost)
+{
+	reset_notify(vdev, VGPU_RECOVER_ENGINES | VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) |
+			   (vram_lost ? RESET_NOTIFY_LOST : 0));
+}
+
 static void reset_zap_work(struct work_struct *work)
 {
 	struct vgpu_reset *reset = container_of(work, struct vgpu_reset, zap_work);
@@ -253,6 +217,36 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 	return ret;
 }
 
+/**
+ * vgpu_reset_give_up() - stop using the engines, because the device cannot be reset
+ * @vdev: device, its engines and its CP parked
+ * @vram_lost: the failed reset has lost the content of VRAM
+ *
+ * If VRAM was lost, marks the lost BOs and notifies vgpu_reset.client, in a separate work item.
+ *
+ * Context: the recovery's worker.
+ */
+void vgpu_reset_give_up(struct vgpu_device *vdev, bool vram_lost)
+{
+	drm_err(&vdev->drm,
+		"device cannot be recovered: SDMA engines are given up\n");
+	/*
+	 * Increment the counter before the engines are given up, because giving up ends jobs, and
+	 * so wakes threads that read the counter.
+	 */
+	vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
+	vgpu_sdma_give_up(vdev, vram_lost);
+	vgpu_cp_give_up(vdev, vram_lost);
+	vgpu_gmc_reset_end(vdev, false);
+	/*
+	 * If VRAM was kept, do not notify: the queues continue after a later reset that succeeds,
+	 * for instance on an operator's request.
+	 */
+	if (vram_lost)
+		reset_notify_all(vdev, true);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_reset_give_up);
+
 /*
  * Reset the device and restart its engines, or give the engines up. @parked has
  * VGPU_RECOVER_ENGINE() of each engine that is parked already.
@@ -277,16 +271,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	vgpu_cp_park(vdev);
 
 	if (reset_mode1(vdev, &lost)) {
-		drm_err(&vdev->drm,
-			"device cannot be recovered: SDMA engines are given up\n");
-		/*
-		 * Increment the counter before the engines are given up, because giving up ends
-		 * jobs, and so wakes threads that read the counter.
-		 */
-		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
-		vgpu_sdma_give_up(vdev);
-		vgpu_cp_give_up(vdev);
-		vgpu_gmc_reset_end(vdev, false);
+		vgpu_reset_give_up(vdev, lost);
 		return;
 	}
 	vgpu_gtt_mgr_recover(vdev);
@@ -294,8 +279,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		reset_unpark(vdev, i, &dead[i], lost);
 	vgpu_cp_unpark(vdev, lost);
-	reset_notify(vdev, VGPU_RECOVER_ENGINES | VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) |
-			   (lost ? RESET_NOTIFY_LOST : 0));
+	reset_notify_all(vdev, lost);
 	if (client)
 		client->post_reset(vdev, reason);
 	drm_info(&vdev->drm, "device was reset, VRAM %s\n",
@@ -426,6 +410,28 @@ u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
 }
 
 /**
+ * vgpu_reset_setup() - initialise a struct vgpu_reset, and set vgpu_device.reset
+ * @vdev: device
+ * @reset: structure to initialise, all zero
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_reset_setup(struct vgpu_device *vdev, struct vgpu_reset *reset)
+{
+	reset->vdev = vdev;
+	INIT_WORK(&reset->work, reset_work);
+	INIT_WORK(&reset->notify_work, reset_notify_work);
+	INIT_WORK(&reset->zap_work, reset_zap_work);
+	init_waitqueue_head(&reset->zap_wait);
+	reset->wq = alloc_ordered_workqueue("vgpu-reset", WQ_MEM_RECLAIM);
+	if (!reset->wq)
+		return -ENOMEM;
+	vdev->reset = reset;
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_reset_setup);
+
+/**
  * vgpu_reset_init() - prepare for recoveries
  * @vdev: device; vgpu_hw_init() has not been called yet
  *
@@ -438,18 +444,7 @@ int vgpu_reset_init(struct vgpu_device *vdev)
 	struct vgpu_reset *reset;
 
 	reset = drmm_kzalloc(&vdev->drm, sizeof(*reset), GFP_KERNEL);
-	if (!reset)
-		return -ENOMEM;
-	reset->vdev = vdev;
-	INIT_WORK(&reset->work, reset_work);
-	INIT_WORK(&reset->notify_work, reset_notify_work);
-	INIT_WORK(&reset->zap_work, reset_zap_work);
-	init_waitqueue_head(&reset->zap_wait);
-	reset->wq = alloc_ordered_workqueue("vgpu-reset", WQ_MEM_RECLAIM);
-	if (!reset->wq)
-		return -ENOMEM;
-	vdev->reset = reset;
-	return 0;
+	return reset ? vgpu_reset_setup(vdev, reset) : -ENOMEM;
 }
 
 /**

@@ -33,8 +33,9 @@ struct vgpu_reset_client {
 	void (*post_reset)(struct vgpu_device *vdev, const char *cause);
 	/**
 	 * @engine_recovered: called when an engine was reset and runs again; VGPU_ENGINE_CP stands
-	 * for the command processor. Called in a separate work item, because the function may wait
-	 * for another recovery
+	 * for the command processor. Also called, for each engine, when the engines were given up
+	 * after a loss of VRAM. Called in a separate work item, because the function may wait for
+	 * another recovery
 	 */
 	void (*engine_recovered)(struct vgpu_device *vdev, unsigned int engine);
 };

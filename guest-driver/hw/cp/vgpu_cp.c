@@ -410,6 +410,15 @@ void vgpu_cp_park(struct vgpu_device *vdev)
 	mutex_unlock(&cp->lock);
 }
 
+/* Drop the run list, because the state of its queues was lost. The caller holds cp.lock. */
+static void cp_drop_list(struct vgpu_cp *cp)
+{
+	if (cp->list_dwords) {
+		atomic_inc(&cp->lost);
+		cp->list_dwords = 0;
+	}
+}
+
 /**
  * vgpu_cp_unpark() - restart the CP after a reset
  * @vdev: device in its reset state; the GART works
@@ -425,10 +434,8 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 
 	mutex_lock(&cp->lock);
-	if (vram_lost && cp->list_dwords) {
-		atomic_inc(&cp->lost);
-		cp->list_dwords = 0;
-	}
+	if (vram_lost)
+		cp_drop_list(cp);
 	cp_clear_hang(cp);
 	if (!cp_start(vdev))
 		cp->off = false;
@@ -446,17 +453,21 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 /**
  * vgpu_cp_give_up() - stop a CP that hangs, because the device cannot be reset
  * @vdev: device that does not answer, or device on which vgpu_cp_park() was called
+ * @vram_lost: the content of VRAM was lost: the queues of the run list do not run again
+ *             (vgpu_cp_lost())
  *
  * A CP that hangs may still run queues, even after vgpu_cp_park(). So the function stops the CP,
- * and then ends the wait in vgpu_cp_run(). If the CP does not hang, the function does nothing.
+ * and then ends the wait in vgpu_cp_run(). A CP that does not hang is not touched.
  *
  * Context: sleeps.
  */
-void vgpu_cp_give_up(struct vgpu_device *vdev)
+void vgpu_cp_give_up(struct vgpu_device *vdev, bool vram_lost)
 {
 	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 
 	mutex_lock(&cp->lock);
+	if (vram_lost)
+		cp_drop_list(cp);
 	if (cp->hangs) {
 		vgpu_cp_stop(vdev);
 		cp_clear_hang(cp);

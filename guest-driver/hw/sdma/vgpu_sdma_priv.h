@@ -282,6 +282,6 @@ void vgpu_sdma_lockdep_init(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 				    unsigned long dead);
-void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring, bool vram_lost);
 
 #endif /* VGPU_SDMA_PRIV_H */

@@ -375,18 +375,19 @@ unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
 
 /**
- * vgpu_sdma_rlc_give_up() - halt an engine that has a stuck user queue
+ * vgpu_sdma_rlc_give_up() - halt an engine that has a stuck user queue or has lost VRAM
  * @ring: the engine, parked; the recovery has failed
+ * @vram_lost: the content of VRAM was lost, so no user queue can continue
  *
- * Does nothing if no user queue is stuck (vgpu_sdma_ring.rlc_stuck). Otherwise no user queue of the
- * engine runs again.
+ * Does nothing if @vram_lost is false and no user queue is stuck (vgpu_sdma_ring.rlc_stuck).
+ * Otherwise no user queue of the engine runs again, also not after a later reset that succeeds.
  *
  * Context: sleeps.
  */
-void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring)
+void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring, bool vram_lost)
 {
 	mutex_lock(&ring->rlc_lock);
-	if (ring->rlc_stuck) {
+	if (ring->rlc_stuck || vram_lost) {
 		vgpu_sdma_engine_pulse(ring->vdev, ring->engine);
 		ring->rlc_loaded = 0;
 		queue_clear_stuck(ring);

@@ -249,12 +249,10 @@ static void ring_end_finished(struct vgpu_sdma_ring *ring)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Stop the ring, end all pending jobs, and mark the ring as down. The caller holds end_lock. */
-static void ring_take_down(struct vgpu_sdma_ring *ring)
+/* Freeze the ring, stop it, and end the jobs that were done before. The caller holds end_lock. */
+static void ring_stop(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
-	struct vgpu_sdma_fence *fence;
-	bool down;
 
 	ring_freeze(ring);
 	/* Stop the ring first, since memory may be reused as soon as the fences signal. */
@@ -268,8 +266,29 @@ static void ring_take_down(struct vgpu_sdma_ring *ring)
 		vgpu_wreg(vdev, SDMA_ENGINE(ring->engine) + SDMA_F32_CNTL,
 			  SDMA_F32_CNTL__HALT);
 	}
-
 	ring_end_finished(ring);
+}
+
+/* Stop the ring and cancel its jobs: VRAM was lost, so the CPU must not execute copies from it. */
+static void ring_cancel(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_sdma_fence *fence;
+
+	mutex_lock(&ring->end_lock);
+	if (READ_ONCE(ring->ready))
+		ring_stop(ring);
+	while ((fence = ring_peek(ring)))
+		ring_end_oldest(ring, fence, -ECANCELED);
+	mutex_unlock(&ring->end_lock);
+}
+
+/* Stop the ring, end all pending jobs, and mark the ring as down. The caller holds end_lock. */
+static void ring_take_down(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_sdma_fence *fence;
+	bool down;
+
+	ring_stop(ring);
 	do {
 		while ((fence = ring_peek(ring)))
 			ring_end_by_cpu(ring, fence, -ENODEV);
@@ -557,17 +576,22 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 /**
  * vgpu_sdma_give_up() - stop using all engines
  * @vdev: device, its engines parked
+ * @vram_lost: VRAM was lost: pending jobs end with -ECANCELED, and user queues end for good
  *
  * From now on the CPU executes the kernel's jobs, and user queues do not run.
  *
  * Context: sleeps.
  */
-void vgpu_sdma_give_up(struct vgpu_device *vdev)
+void vgpu_sdma_give_up(struct vgpu_device *vdev, bool vram_lost)
 {
+	struct vgpu_sdma_ring *ring = to_hw_state(vdev)->sdma;
 	unsigned int i;
 
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		vgpu_sdma_ring_down(&to_hw_state(vdev)->sdma[i]);
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		if (vram_lost)
+			ring_cancel(&ring[i]);
+		vgpu_sdma_ring_down(&ring[i]);
+	}
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
-		vgpu_sdma_rlc_give_up(&to_hw_state(vdev)->sdma[i]);
+		vgpu_sdma_rlc_give_up(&ring[i], vram_lost);
 }

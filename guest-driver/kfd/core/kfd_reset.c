@@ -42,7 +42,8 @@ static void kfd_reset_process(struct kfd_process_device *pdd,
 
 /*
  * vgpu_reset_client.engine_recovered: stop and report the queues of @engine that cannot continue
- * after the reset. Takes kfd_process.queue_lock; does not allocate.
+ * after the reset. A reset that has lost VRAM may have failed, so that no engine runs. Takes
+ * kfd_process.queue_lock; does not allocate.
  */
 static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 				       unsigned int engine)

@@ -3,7 +3,8 @@
  * Test the bit positions in run lists and MQDs (hw/cp/vgpu_cp_emit.c). Catches: the halves of a
  * 64-bit value are swapped; a packet is longer than its VGPU_CP_*_DWORDS.
  *
- * Also test vgpu_cp_run() (hw/cp/vgpu_cp.c) while the CP hangs, and after a reset.
+ * Also test vgpu_cp_run() (hw/cp/vgpu_cp.c) while the CP hangs, after a reset, and when the device
+ * is given up.
  */
 #include <linux/workqueue.h>
 
@@ -225,7 +226,7 @@ static void cp_stop_late(struct work_struct *work)
 					 late);
 
 	WRITE_ONCE(h->over, true);
-	vgpu_cp_give_up(h->vdev);
+	vgpu_cp_give_up(h->vdev, false);
 }
 
 /*
@@ -281,6 +282,30 @@ static void cp_list_of_lost_queues(struct kunit *test)
 	mutex_destroy(&cp->lock);
 }
 
+/*
+ * The device is given up. Catches: after a loss of VRAM the run list is kept, so that a later reset
+ * runs queues without page tables and MQDs; the list is dropped although VRAM was kept.
+ */
+static void cp_given_up(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vgpu_cp *cp = &mock->hw.cp;
+	int lost = atomic_read(&cp->lost);
+
+	vgpu_mock_engines(mock);
+	cp->list_dwords = VGPU_CP_QUEUE_DWORDS;
+	vgpu_cp_give_up(&mock->vdev, false);
+	KUNIT_EXPECT_EQ(test, cp->list_dwords, VGPU_CP_QUEUE_DWORDS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&cp->lost), lost);
+	vgpu_cp_give_up(&mock->vdev, true);
+	KUNIT_EXPECT_EQ(test, cp->list_dwords, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&cp->lost), lost + 1);
+	/* Without a run list, no state of queues is lost. */
+	vgpu_cp_give_up(&mock->vdev, true);
+	KUNIT_EXPECT_EQ(test, atomic_read(&cp->lost), lost + 1);
+	mutex_destroy(&cp->lock);
+}
+
 static struct kunit_case cp_cases[] = {
 	KUNIT_CASE(cp_process),
 	KUNIT_CASE(cp_queue),
@@ -289,6 +314,7 @@ static struct kunit_case cp_cases[] = {
 	KUNIT_CASE(cp_state),
 	KUNIT_CASE(cp_hangs),
 	KUNIT_CASE(cp_list_of_lost_queues),
+	KUNIT_CASE(cp_given_up),
 	{}
 };
 

@@ -2,7 +2,8 @@
 /*
  * Test the mode-1 reset of hw/vgpu_hw_reset.c while another CPU runs. Catches: the reset stops
  * the other CPUs; the kernel accesses the BARs during the reset; a loss of VRAM is not
- * detected; a fault of VMID 0 from before the reset harms later jobs.
+ * detected, or not counted if the reset fails; a fault of VMID 0 from before the reset harms later
+ * jobs.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -24,6 +25,8 @@ struct reset_mock {
 	/** @ih_held: vgpu_ih.poll_lock was held at the reset command */
 	/** @stop: makes reset_psp() end without a reset command */
 	bool started, flushed, io_closed, ih_held, stop;
+	/** @epoch: vram_epoch when io_lock was released after the reset */
+	int epoch;
 	/** @ended: completed when reset_psp() ends */
 	struct completion ended;
 	/** @wptr: write-back of the interrupt ring */
@@ -74,7 +77,8 @@ static struct reset_mock *reset_mock_new(struct kunit *test)
 }
 
 /*
- * Main function of the thread that replaces the PSP: records which locks are held, then sets READY.
+ * Main function of the thread that replaces the PSP: records which locks are held, and sets READY.
+ * Then records vram_epoch after the release of io_lock.
  */
 static int reset_psp(void *arg)
 {
@@ -95,16 +99,21 @@ static int reset_psp(void *arg)
 		if (!m->ih_held)
 			mutex_unlock(&hw->ih.poll_lock);
 		WRITE_ONCE(regs[MP0_SMN_C2PMSG_33], MP0_SMN_C2PMSG__READY);
+		/* As a CPU that copies from VRAM: wait for io_lock, then read the epoch. */
+		down_read(&hw->io_lock);
+		m->epoch = atomic_read(&hw->base.vram_epoch);
+		up_read(&hw->io_lock);
 	}
 	kthread_complete_and_exit(&m->ended, 0);
 }
 
-static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
+static int reset_run(struct kunit *test, struct reset_mock *m,
+		     int (*reset)(struct vgpu_device *vdev, bool *vram_lost), bool *lost)
 {
 	int ret;
 
 	vgpu_test_start_elsewhere(test, reset_psp, m);
-	ret = vgpu_hw_restart(&m->mock->vdev, lost);
+	ret = reset(&m->mock->vdev, lost);
 	WRITE_ONCE(m->stop, true);
 	wait_for_completion(&m->ended);
 	migrate_enable();
@@ -121,7 +130,7 @@ static void reset_beside_cpu(struct kunit *test)
 	struct vgpu_hw_state *hw = &m->mock->hw;
 	bool lost = true;
 
-	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, vgpu_hw_restart, &lost), 0);
 	KUNIT_EXPECT_FALSE(test, lost);
 	KUNIT_EXPECT_TRUE(test, m->started);
 	/* Catches: a write to VRAM is still in the HDP when the reset begins. */
@@ -141,7 +150,7 @@ static void reset_vram_lost(struct kunit *test)
 	bool lost = false;
 
 	memset(magic, 0, sizeof(hw->vram_magic));
-	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, vgpu_hw_restart, &lost), 0);
 	KUNIT_EXPECT_TRUE(test, lost);
 	KUNIT_EXPECT_MEMEQ(test, magic, hw->vram_magic, sizeof(hw->vram_magic));
 }
@@ -183,7 +192,7 @@ static void reset_drops_faults(struct kunit *test)
 	bool lost = true;
 
 	reset_raise_faults(test, m);
-	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, vgpu_hw_restart, &lost), 0);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev), VGPU_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, m->mock->regs[VGPU_GATE_REG], 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->mock->hw.gart_cam), 0);
@@ -207,10 +216,35 @@ static void reset_keeps_fault_of_job(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
 	dma_fence_put(fence);
 	reset_raise_faults(test, m);
-	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, vgpu_hw_restart, &lost), 0);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev), VGPU_FAULT_NONE);
 	KUNIT_EXPECT_TRUE(test, ring->fault);
 	KUNIT_EXPECT_FALSE(test, ring->helpless);
+}
+
+/*
+ * A reset loses VRAM, and then fails because the hubs acknowledge no TLB flush. Catches: the loss
+ * is not reported, or vgpu_hw.vram_epoch does not change. (Copies of lost content would count as
+ * valid.)
+ */
+static void reset_vram_lost_and_fails(struct kunit *test)
+{
+	struct reset_mock *m = reset_mock_new(test);
+	struct vgpu_hw_state *hw = &m->mock->hw;
+	void *magic = (void __force *)hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	bool lost = false;
+
+	memset(magic, 0, sizeof(hw->vram_magic));
+	memset(m->mock->inv_ack, 0, sizeof(m->mock->inv_ack));
+	KUNIT_EXPECT_EQ(test, reset_run(test, m, vgpu_hw_reset, &lost), -ENODEV);
+	KUNIT_EXPECT_TRUE(test, m->started);
+	KUNIT_EXPECT_TRUE(test, lost);
+	KUNIT_EXPECT_EQ(test, atomic_read(&hw->base.vram_epoch), 1);
+	/* Catches: vram_epoch changes only after the release of io_lock. */
+	KUNIT_EXPECT_EQ(test, m->epoch, 1);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_VRAM_LOST), 1);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_DEVICE_RESETS), 0);
 }
 
 static struct kunit_case reset_cases[] = {
@@ -218,6 +252,7 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE(reset_vram_lost),
 	KUNIT_CASE(reset_drops_faults),
 	KUNIT_CASE(reset_keeps_fault_of_job),
+	KUNIT_CASE_SLOW(reset_vram_lost_and_fails),
 	{}
 };
 

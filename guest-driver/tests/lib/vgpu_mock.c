@@ -210,6 +210,29 @@ u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 	return n;
 }
 
+void vgpu_mock_engines(struct vgpu_mock *mock)
+{
+	struct vgpu_cp *cp = &mock->hw.cp;
+	unsigned int i;
+
+	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+		struct vgpu_sdma_ring *ring = &mock->hw.sdma[i];
+
+		ring->vdev = &mock->vdev;
+		ring->engine = i;
+		mutex_init(&ring->end_lock);
+		mutex_init(&ring->rlc_lock);
+		spin_lock_init(&ring->fence_lock);
+		INIT_LIST_HEAD(&ring->pending);
+		init_waitqueue_head(&ring->space);
+		init_waitqueue_head(&ring->rlc_reset);
+		ring->rlc_off = true;
+	}
+	mutex_init(&cp->lock);
+	init_waitqueue_head(&cp->reset);
+	cp->off = true;
+}
+
 static void mock_no_watchdog(struct work_struct *work)
 {
 }

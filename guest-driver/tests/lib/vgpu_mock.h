@@ -87,6 +87,13 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
 /*
+ * Initialise the locks and lists of the SDMA engines and of the CP that a recovery uses. The
+ * engines are parked, without a kernel's ring, and the CP is off. Call vgpu_mock_ring() later, not
+ * before.
+ */
+void vgpu_mock_engines(struct vgpu_mock *mock);
+
+/*
  * Create the kernel's ring of SDMA engine 0, freed at the test's end. Requires vgpu_mock_regs().
  * The test writes job numbers to @fence_wb (GPU address @fence_mc).
  */
