@@ -180,7 +180,7 @@ struct vgpu_bo_state {
 	/** @leaving: fence of the last copy of the BO out of VRAM, or NULL */
 	struct dma_fence *leaving;
 	/**
-	 * @leaving_epoch: value of vgpu_hw.vram_epoch before the start of the copy that signals
+	 * @leaving_epoch: value of vgpu_hw.vram_epoch after the creation of the copy that signals
 	 * @leaving
 	 */
 	int leaving_epoch;
@@ -243,9 +243,14 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees);
 /* vgpu_vram_mgr.c */
 int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
-void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
-			  int vram_epoch);
+int vgpu_vram_mgr_content_epoch(struct ttm_resource *res);
+void vgpu_vram_mgr_enters(struct vgpu_device *vdev, struct ttm_resource *to);
+void vgpu_vram_mgr_moves_within(struct vgpu_device *vdev, struct ttm_resource *from,
+				struct ttm_resource *to);
+void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence, int content_epoch,
+			  int copy_epoch);
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo);
+
 /* vgpu_gtt_mgr.c */
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);

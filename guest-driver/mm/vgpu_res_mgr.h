@@ -49,6 +49,12 @@ struct vgpu_vram_mgr {
 	 * any more
 	 */
 	bool distrust;
+	/**
+	 * @epoch: value of vgpu_hw.vram_epoch at the last vgpu_vram_mgr_loss_over(), or 0. Jobs
+	 * that fill new VRAM are not cancelled because of a loss up to this epoch. Written by the
+	 * recovery's worker
+	 */
+	int epoch;
 	/** @lock: protects @mm, @next and the lists */
 	struct mutex lock;
 };
@@ -68,6 +74,13 @@ struct vgpu_vram_resource {
 	u64 number;
 	/** @blocks: list of struct gpu_buddy_block, in the order of the BO's bytes */
 	struct list_head blocks;
+	/**
+	 * @content_epoch: value of vgpu_vram_mgr.epoch at the allocation, and then at
+	 * vgpu_vram_mgr_enters(). If the content was copied from other VRAM: value of that VRAM. If
+	 * vgpu_hw.vram_epoch differs, the content was lost. Protected by vgpu_vram_mgr.lock; the
+	 * holder of the BO's reservation may read it without the lock
+	 */
+	int content_epoch;
 	/** @wiped: fence of the job that clears the blocks before they are freed, or NULL */
 	struct dma_fence *wiped;
 };
@@ -75,6 +88,7 @@ struct vgpu_vram_resource {
 u64 vgpu_vram_mgr_size(struct vgpu_device *vdev);
 u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev);
 void vgpu_vram_mgr_distrust(struct vgpu_device *vdev);
+void vgpu_vram_mgr_loss_over(struct vgpu_device *vdev);
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev);
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p);
 unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev);

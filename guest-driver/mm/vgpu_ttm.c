@@ -222,6 +222,8 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 	struct dma_fence *fence;
 
+	if (new->mem_type == TTM_PL_VRAM)
+		vgpu_vram_mgr_enters(vdev, new);
 	if (new->mem_type == TTM_PL_VRAM && vgpu_bo_wants_zeros(tbo)) {
 		fence = vgpu_mm_clear_res(vdev, tbo->base.resv, new, true);
 		if (IS_ERR(fence))
@@ -341,15 +343,24 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 {
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 	bool leaves_vram = new->mem_type != TTM_PL_VRAM;
-	int vram_epoch = atomic_read(&vdev->hw->vram_epoch);
+	struct ttm_resource *old = tbo->resource;
+	int content_epoch = 0, copy_epoch;
 	struct dma_fence *fence;
 	int ret;
 
-	if (leaves_vram)
+	if (leaves_vram) {
+		content_epoch = vgpu_vram_mgr_content_epoch(old);
 		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
+	} else if (old->mem_type == TTM_PL_VRAM) {
+		vgpu_vram_mgr_moves_within(vdev, old, new);
+	} else {
+		vgpu_vram_mgr_enters(vdev, new);
+	}
 	fence = vgpu_mm_copy_res(vdev, tbo->base.resv,
 				 used ? to_vgpu_bo(tbo) : NULL, tbo->ttm,
-				 tbo->resource, new, tbo->base.size);
+				 old, new, tbo->base.size);
+	/* Read after the jobs were created, so that a loss during their creation is not missed. */
+	copy_epoch = atomic_read(&vdev->hw->vram_epoch);
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {
 		/* TTM keeps the old memory until @fence signals. */
@@ -362,7 +373,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			dma_fence_wait(fence, false);
 		else if (leaves_vram && vgpu_bo_is_ours(tbo))
 			vgpu_vram_mgr_leaves(to_vgpu_bo(tbo), fence,
-					     vram_epoch);
+					     content_epoch, copy_epoch);
 		dma_fence_put(fence);
 	}
 	if (leaves_vram) {

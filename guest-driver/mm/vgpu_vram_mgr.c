@@ -90,6 +90,8 @@ static void vram_list_resource(struct vgpu_vram_mgr *mgr,
 							struct gpu_buddy_block,
 							link)) >> PAGE_SHIFT;
 	vres->number = mgr->next++;
+	/* Pairs with vgpu_vram_mgr_loss_over(): a later job is not cancelled for that loss. */
+	vres->content_epoch = smp_load_acquire(&mgr->epoch);
 	list_add_tail(&vres->link, &mgr->resources);
 }
 
@@ -295,21 +297,75 @@ static bool vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs,
 }
 
 /**
- * vgpu_vram_mgr_leaves() - record that a BO is being copied out of VRAM
- * @bo: BO; the caller holds the reservation
- * @fence: fence of the copy
- * @vram_epoch: vgpu_hw.vram_epoch before the copy's first job was created
+ * vgpu_vram_mgr_content_epoch() - get vgpu_vram_resource.content_epoch
+ * @res: resource in VRAM; the caller holds the reservation of its BO
  *
- * If VRAM is lost before the copy is done, the BO is marked as lost.
+ * Return: value of vgpu_hw.vram_epoch for which the content of @res is valid.
+ */
+int vgpu_vram_mgr_content_epoch(struct ttm_resource *res)
+{
+	return to_vgpu_vram_resource(res)->content_epoch;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_content_epoch);
+
+/**
+ * vgpu_vram_mgr_enters() - record that new content is going to be written to a BO's new VRAM
+ * @vdev: device
+ * @to: new VRAM of the BO, whose reservation the caller holds; no job that writes to @to was
+ *      created yet
+ *
+ * The allocation of @to may be much older, because a move may wait for users of the BO.
  *
  * Context: takes vgpu_vram_mgr.lock.
  */
-void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
-			  int vram_epoch)
+void vgpu_vram_mgr_enters(struct vgpu_device *vdev, struct ttm_resource *to)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
+
+	mutex_lock(&mgr->lock);
+	/* Pairs with vgpu_vram_mgr_loss_over(): a later job is not cancelled for that loss. */
+	to_vgpu_vram_resource(to)->content_epoch = smp_load_acquire(&mgr->epoch);
+	mutex_unlock(&mgr->lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_enters);
+
+/**
+ * vgpu_vram_mgr_moves_within() - record that a BO is going to be copied to other VRAM
+ * @vdev: device
+ * @from: VRAM of the BO; the caller holds the reservation
+ * @to: new VRAM of the BO, which gets the content of @from, also content that was lost
+ *
+ * Context: takes vgpu_vram_mgr.lock.
+ */
+void vgpu_vram_mgr_moves_within(struct vgpu_device *vdev, struct ttm_resource *from,
+				struct ttm_resource *to)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
+
+	mutex_lock(&mgr->lock);
+	to_vgpu_vram_resource(to)->content_epoch = to_vgpu_vram_resource(from)->content_epoch;
+	mutex_unlock(&mgr->lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_moves_within);
+
+/**
+ * vgpu_vram_mgr_leaves() - record that a BO is being copied out of VRAM
+ * @bo: BO; the caller holds the reservation
+ * @fence: fence of the copy
+ * @content_epoch: vgpu_vram_mgr_content_epoch() of the copy's source
+ * @copy_epoch: vgpu_hw.vram_epoch after the copy's last job was created
+ *
+ * If VRAM was lost before the copy, or is lost before the copy is done, the BO is marked as lost.
+ *
+ * Context: takes vgpu_vram_mgr.lock.
+ */
+void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence, int content_epoch,
+			  int copy_epoch)
 {
 	struct vgpu_vram_mgr *mgr = &bo->vdev->mman->vram;
 	struct vgpu_bo_state *bs = to_bo_state(bo);
 	struct vgpu_bo_state *first, *next;
+	bool lost;
 	int epoch;
 
 	mutex_lock(&mgr->lock);
@@ -317,7 +373,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 	if (bs->leaving)
 		vram_has_left(bs);
 	bs->leaving = dma_fence_get(fence);
-	bs->leaving_epoch = vram_epoch;
+	bs->leaving_epoch = copy_epoch;
 	list_add_tail(&bs->leaving_link, &mgr->leaving);
 	list_for_each_entry_safe(first, next, &mgr->leaving, leaving_link) {
 		if (dma_fence_get_status(first->leaving) <= 0)
@@ -325,11 +381,13 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * If VRAM was lost since the caller read @vram_epoch, the copy may be cancelled or invalid.
-	 * Mark @bo, unless the copy has already succeeded.
+	 * If VRAM was lost before the copy was created, the copy may succeed, but reads lost
+	 * content. vgpu_vram_mgr_mark_lost() may run only now, and would not find @bo in VRAM. If
+	 * VRAM was lost since then, the copy is void, unless it has already succeeded.
 	 */
-	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
-	    vram_mark_lost(mgr, bs, epoch))
+	lost = content_epoch != copy_epoch ||
+	       (copy_epoch != epoch && dma_fence_get_status(fence) != 1);
+	if (lost && vram_mark_lost(mgr, bs, epoch))
 		vgpu_stat_add(bo->vdev, VGPU_STAT_BOS_LOST, 1);
 	mutex_unlock(&mgr->lock);
 }
@@ -348,8 +406,27 @@ void vgpu_vram_mgr_distrust(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
 
 /**
+ * vgpu_vram_mgr_loss_over() - treat content that enters VRAM from now on as valid
+ * @vdev: device, after a reset that has lost VRAM; the jobs that were pending then have ended, and
+ *        new jobs run. vgpu_vram_mgr_distrust() has been called
+ *
+ * Content counts as lost if vgpu_vram_mgr_enters() was called earlier, even if after the loss: the
+ * job that writes the content may have been cancelled with the other pending jobs.
+ *
+ * Context: the recovery's worker; does not sleep.
+ */
+void vgpu_vram_mgr_loss_over(struct vgpu_device *vdev)
+{
+	/* Order the end of the old jobs and the store to distrust before this store. */
+	smp_store_release(&vdev->mman->vram.epoch, atomic_read(&vdev->hw->vram_epoch));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_loss_over);
+
+/**
  * vgpu_vram_mgr_mark_lost() - mark the BOs whose content was lost with VRAM
- * @vdev: device, after a reset; earlier jobs have ended
+ * @vdev: device, after a reset and vgpu_vram_mgr_loss_over(); earlier jobs have ended
+ *
+ * vgpu_vram_mgr_leaves() marks the BOs that leave VRAM between the loss and this call.
  *
  * Context: takes vgpu_vram_mgr.lock. Not in the worker of the recovery: a holder of this lock may
  * wait in memory reclaim until the worker has restarted the engines.
@@ -370,7 +447,8 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		struct ttm_buffer_object *tbo = vres->base.bo;
 
 		if (!tbo || tbo->type == ttm_bo_type_kernel ||
-		    !vgpu_bo_is_ours(tbo) || tbo->resource != &vres->base)
+		    !vgpu_bo_is_ours(tbo) || tbo->resource != &vres->base ||
+		    vres->content_epoch == epoch)
 			continue;
 		lost += vram_mark_lost(mgr, to_bo_state(to_vgpu_bo(tbo)), epoch);
 	}

@@ -142,6 +142,8 @@ static void reset_notify(struct vgpu_device *vdev, unsigned long what)
  */
 static void reset_notify_all(struct vgpu_device *vdev, bool vram_lost)
 {
+	if (vram_lost)
+		vgpu_vram_mgr_loss_over(vdev);
 	reset_notify(vdev, VGPU_RECOVER_ENGINES | VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) |
 			   (vram_lost ? RESET_NOTIFY_LOST : 0));
 }

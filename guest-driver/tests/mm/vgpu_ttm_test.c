@@ -5,7 +5,7 @@
  *
  * - vacate_*(): move() calls vacate(), which must take all pages out of the BO. The test supplies
  *   vacate() in place of SVM.
- * - used_*(): move() of a BO that a user queue uses
+ * - used_*(): move() to VRAM, of a BO that a user queue uses
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -290,10 +290,50 @@ static void used_move_fails(struct kunit *test)
 	dma_resv_unlock(tbo->base.resv);
 }
 
+/* A reset loses VRAM. Jobs that are created later fill VRAM with valid content. */
+static void used_lose_vram(struct used_mock *m)
+{
+	atomic_inc(&m->mock->hw.base.vram_epoch);
+	vgpu_vram_mgr_distrust(&m->mock->vdev);
+	vgpu_vram_mgr_loss_over(&m->mock->vdev);
+}
+
+/*
+ * A reset loses VRAM between the allocation of VRAM and the move to this VRAM. Catches: the content
+ * that the move writes counts as lost.
+ */
+static void used_move_after_loss(struct kunit *test)
+{
+	struct used_mock *m = used_new(test);
+	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
+	struct ttm_resource *gtt = tbo->resource;
+	struct ttm_operation_ctx ctx = { };
+	struct ttm_place hop = { };
+
+	dma_resv_lock(tbo->base.resv, NULL);
+	used_lose_vram(m);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_content_epoch(m->vram), 0);
+	/* The copy fails, as in used_move_fails(), but only after the epoch was recorded. */
+	KUNIT_EXPECT_EQ(test, vgpu_ttm_funcs.move(tbo, false, &ctx, m->vram, &hop), -EINVAL);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_content_epoch(m->vram), 1);
+
+	/* Move a BO that has no memory. A BO of this type needs no zeros. */
+	used_lose_vram(m);
+	tbo->type = ttm_bo_type_kernel;
+	tbo->resource = NULL;
+	KUNIT_EXPECT_EQ(test, vgpu_ttm_funcs.move(tbo, false, &ctx, m->vram, &hop), 0);
+	KUNIT_EXPECT_PTR_EQ(test, tbo->resource, m->vram);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_content_epoch(m->vram), 2);
+	/* used_fini() frees both resources. */
+	tbo->resource = gtt;
+	dma_resv_unlock(tbo->base.resv);
+}
+
 static struct kunit_case vacate_cases[] = {
 	KUNIT_CASE(vacate_query),
 	KUNIT_CASE(vacate_moves),
 	KUNIT_CASE(used_move_fails),
+	KUNIT_CASE(used_move_after_loss),
 	{}
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Compare allocations of mm/vgpu_vram_mgr.c with a map of pages. */
+/*
+ * Compare allocations of mm/vgpu_vram_mgr.c with a map of pages. Test which BOs are marked after a
+ * loss of VRAM.
+ */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 #include <kunit/static_stub.h>
@@ -305,14 +308,66 @@ static bool lost_is_ours(const struct ttm_buffer_object *tbo)
 	return true;
 }
 
-/* Lose VRAM while the mock's BO is in VRAM. Returns the BO's memory. */
-static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock)
+static struct vgpu_mock *lost_mock_new(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+
+	kunit_activate_static_stub(test, vgpu_bo_is_ours, lost_is_ours);
+	return mock;
+}
+
+static struct dma_fence *lost_fence_new(struct kunit *test)
+{
+	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	dma_fence_init(fence, &lost_fence_ops, &lost_fence_lock,
+		       dma_fence_context_alloc(1), 1);
+	return fence;
+}
+
+/* Give VRAM to the mock's BO. Returns this memory. */
+static struct ttm_resource *vram_enter(struct kunit *test, struct vgpu_mock *mock)
 {
 	struct ttm_resource *res;
 
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 4, 1, &anywhere, &res), 0);
 	mock->bo.base.tbo.resource = res;
+	return res;
+}
+
+static void vram_free(struct vgpu_mock *mock, struct ttm_resource *res)
+{
+	mock->bo.base.tbo.resource = NULL;
+	vgpu_mock_free(mock, res);
+}
+
+/* Move the mock's BO from @res to system memory by a copy that succeeds, as mm/vgpu_ttm.c does. */
+static void vram_leave(struct kunit *test, struct vgpu_mock *mock, struct ttm_resource *res)
+{
+	struct dma_fence *fence = lost_fence_new(test);
+
+	dma_fence_signal(fence);
+	vgpu_vram_mgr_leaves(&mock->bo.base, fence, vgpu_vram_mgr_content_epoch(res),
+			     atomic_read(&mock->hw.base.vram_epoch));
+	dma_fence_put(fence);
+	vram_free(mock, res);
+}
+
+/* A reset loses VRAM. The caller has to call vgpu_vram_mgr_mark_lost() later. */
+static void vram_reset(struct vgpu_mock *mock)
+{
 	atomic_inc(&mock->hw.base.vram_epoch);
+	vgpu_vram_mgr_distrust(&mock->vdev);
+	vgpu_vram_mgr_loss_over(&mock->vdev);
+}
+
+/* Lose VRAM while the mock's BO is in VRAM. Returns the BO's memory. */
+static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock)
+{
+	struct ttm_resource *res = vram_enter(test, mock);
+
+	vram_reset(mock);
 	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
 	return res;
 }
@@ -323,21 +378,14 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
  */
 static void vram_lost_once(struct kunit *test)
 {
-	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vgpu_mock *mock = lost_mock_new(test);
 	struct vgpu_device *vdev = &mock->vdev;
+	struct dma_fence *fence = lost_fence_new(test);
 	struct ttm_resource *res;
-	struct dma_fence *fence;
-
-	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, fence);
-	dma_fence_init(fence, &lost_fence_ops, &lost_fence_lock,
-		       dma_fence_context_alloc(1), 1);
-	kunit_activate_static_stub(test, vgpu_bo_is_ours, lost_is_ours);
 
 	res = vram_lose(test, mock);
-	vgpu_vram_mgr_leaves(&mock->bo.base, fence, 0);
-	mock->bo.base.tbo.resource = NULL;
-	vgpu_mock_free(mock, res);
+	vgpu_vram_mgr_leaves(&mock->bo.base, fence, 0, 0);
+	vram_free(mock, res);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_BOS_LOST), 1);
 
 	/* As the driver does after a loss of VRAM, cancel the copy (@fence is the copy's fence). */
@@ -350,9 +398,108 @@ static void vram_lost_once(struct kunit *test)
 
 	/* Lose VRAM a second time. Catches: the second loss is not counted. */
 	res = vram_lose(test, mock);
-	mock->bo.base.tbo.resource = NULL;
-	vgpu_mock_free(mock, res);
+	vram_free(mock, res);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_BOS_LOST), 2);
+}
+
+/*
+ * A BO leaves VRAM after a loss, and before vgpu_vram_mgr_mark_lost() runs. Catches: the BO is not
+ * marked, because its copy has succeeded, and the BO is not in VRAM any more.
+ */
+static void vram_lost_then_leaves(struct kunit *test)
+{
+	struct vgpu_mock *mock = lost_mock_new(test);
+	struct ttm_resource *res = vram_enter(test, mock);
+
+	vram_reset(mock);
+	vram_leave(test, mock, res);
+	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&mock->mman.vram.lost));
+	KUNIT_EXPECT_NULL(test, mock->bo.leaving);
+	/* Catches: the BO is counted a second time. */
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(&mock->vdev, VGPU_STAT_BOS_LOST), 1);
+}
+
+/* Catches: a BO that got VRAM after the loss is marked, in VRAM or when it leaves VRAM. */
+static void vram_enters_after_loss(struct kunit *test)
+{
+	struct vgpu_mock *mock = lost_mock_new(test);
+	struct ttm_resource *res;
+
+	vram_reset(mock);
+	res = vram_enter(test, mock);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 0);
+	vram_leave(test, mock, res);
+	KUNIT_EXPECT_FALSE(test, mock->bo.vram_lost);
+	KUNIT_EXPECT_TRUE(test, list_empty(&mock->mman.vram.lost));
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(&mock->vdev, VGPU_STAT_BOS_LOST), 0);
+}
+
+/*
+ * A BO gets VRAM after the loss, but before the recovery has ended the pending jobs. Catches: the
+ * BO is not marked, although the job that fills it may have been cancelled.
+ */
+static void vram_enters_in_reset(struct kunit *test)
+{
+	struct vgpu_mock *mock = lost_mock_new(test);
+	struct ttm_resource *res;
+
+	atomic_inc(&mock->hw.base.vram_epoch);
+	vgpu_vram_mgr_distrust(&mock->vdev);
+	res = vram_enter(test, mock);
+	vgpu_vram_mgr_enters(&mock->vdev, res);
+	vgpu_vram_mgr_loss_over(&mock->vdev);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
+	vram_free(mock, res);
+}
+
+/*
+ * A BO gets VRAM. Before its content is copied there, the move waits for a job, and a reset loses
+ * VRAM and ends the job. Catches: the BO is marked when it leaves VRAM, although the copy into VRAM
+ * was created after the loss.
+ */
+static void vram_allocated_before_loss(struct kunit *test)
+{
+	struct vgpu_mock *mock = lost_mock_new(test);
+	struct ttm_resource *res = vram_enter(test, mock);
+
+	/* While the move waits, the BO is not in VRAM. */
+	mock->bo.base.tbo.resource = NULL;
+	vram_reset(mock);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 0);
+	vgpu_vram_mgr_enters(&mock->vdev, res);
+	mock->bo.base.tbo.resource = res;
+	vram_leave(test, mock, res);
+	KUNIT_EXPECT_FALSE(test, mock->bo.vram_lost);
+	KUNIT_EXPECT_TRUE(test, list_empty(&mock->mman.vram.lost));
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(&mock->vdev, VGPU_STAT_BOS_LOST), 0);
+
+	/* Catches: a loss after the creation of the copy is not noticed. */
+	res = vram_enter(test, mock);
+	vgpu_vram_mgr_enters(&mock->vdev, res);
+	vram_reset(mock);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	vram_free(mock, res);
+}
+
+/*
+ * A BO moves to other VRAM after a loss, and before vgpu_vram_mgr_mark_lost() runs. Catches: the BO
+ * is not marked, because its new VRAM was allocated after the loss.
+ */
+static void vram_lost_then_moves(struct kunit *test)
+{
+	struct vgpu_mock *mock = lost_mock_new(test);
+	struct ttm_resource *from = vram_enter(test, mock), *to;
+
+	vram_reset(mock);
+	to = vram_enter(test, mock);
+	vgpu_vram_mgr_moves_within(&mock->vdev, from, to);
+	vgpu_mock_free(mock, from);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
+	vram_free(mock, to);
 }
 
 static struct kunit_case vram_mgr_cases[] = {
@@ -363,6 +510,11 @@ static struct kunit_case vram_mgr_cases[] = {
 	KUNIT_CASE(vram_aligned),
 	KUNIT_CASE(vram_places),
 	KUNIT_CASE(vram_lost_once),
+	KUNIT_CASE(vram_lost_then_leaves),
+	KUNIT_CASE(vram_enters_after_loss),
+	KUNIT_CASE(vram_enters_in_reset),
+	KUNIT_CASE(vram_allocated_before_loss),
+	KUNIT_CASE(vram_lost_then_moves),
 	{}
 };
 

@@ -168,7 +168,7 @@ static void give_up_lost(struct kunit *test)
 	struct give_up_mock *m = give_up_mock_new(test);
 	struct vgpu_device *vdev = &m->mock->vdev;
 
-	vgpu_vram_mgr_leaves(&m->mock->bo.base, &m->leaving, 0);
+	vgpu_vram_mgr_leaves(&m->mock->bo.base, &m->leaving, 0, 0);
 	atomic_inc(&m->mock->hw.base.vram_epoch);
 	vgpu_reset_give_up(vdev, true);
 	flush_work(&m->reset.notify_work);
@@ -176,6 +176,8 @@ static void give_up_lost(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, m->mock->bo.vram_lost);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_BOS_LOST), 1);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_RECOVERY_FAILURES), 1);
+	/* Catches: VRAM that is allocated from now on counts as lost. */
+	KUNIT_EXPECT_EQ(test, m->mock->vdev.mman->vram.epoch, 1);
 	KUNIT_EXPECT_EQ(test, give_up_told, GENMASK(VGPU_ENGINE_CP, 0));
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->job), -ECANCELED);
 	KUNIT_EXPECT_EQ(test, m->ring->rlc_loaded, 0);
