@@ -71,7 +71,10 @@ struct VGPUState {
 #endif
 
     char *id;                   /* name in trace events and messages */
-    /* Set by a surprise removal. Written under the BQL, read atomically. */
+    /*
+     * Set by a surprise removal, and at the end of unrealize. Written under the
+     * BQL, read atomically.
+     */
     bool removed;
     /* Bit n: injections of kind n may fire. Accessed atomically. */
     uint32_t inject_armed;

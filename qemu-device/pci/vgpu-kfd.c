@@ -147,7 +147,9 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
         vgpu_vram_exit(s);
         return;
     }
+    g_free(s->id);
     s->id = g_strdup(object_get_canonical_path_component(OBJECT(s)));
+    qatomic_set(&s->removed, false);
     vgpu_mmio_init(s);
     vgpu_psp_init(s, vgpu_chip_reset);
     qemu_mutex_init(&s->lock);
@@ -192,11 +194,15 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     qemu_mutex_destroy(&s->lock);
     vgpu_delay_destroy(s);
     vgpu_regs_exit(s);
-    g_free(s->id);
     msi_uninit(pci);
     pcie_cap_exit(pci);
     vgpu_vram_bar_exit(s);
     vgpu_vram_exit(s);
+    /*
+     * A vCPU may have begun an access to a BAR before the BAR was unmapped, and
+     * wait for the BQL. Such an access reads ones or is dropped.
+     */
+    qatomic_set(&s->removed, true);
 }
 
 static void vgpu_kfd_instance_init(Object *obj)
@@ -217,6 +223,7 @@ static void vgpu_kfd_instance_finalize(Object *obj)
 {
     VGPUState *s = VGPU_KFD(obj);
 
+    g_free(s->id);
     g_free(s->pci);
     vgpu_psp_free(s);
     vgpu_cp_free(s);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Unplugs the GPU while processes use it, by the slot's button or by surprise, and plugs in another GPU.
+"""Unplugs the GPU while processes use it: by the slot's button, by surprise, or by the power of its slot.
 
-The driver is also unbound from a GPU whose hub hangs.
+After the button and the surprise, another GPU is plugged in. The driver is also unbound from a GPU whose hub hangs.
 
 Catches: the guest crashes, hangs or leaks; a resource of the removed GPU stays allocated in QEMU.
 """
@@ -48,6 +48,14 @@ class Unplug(GuestTest):
         """Catches: the guest crashes, hangs or leaks when the device stops responding and is unplugged; a process reads
         wrong SVM data instead of getting SIGBUS. (A surprise removal may lose SVM data.)"""
         self.campaign("surprise")
+
+    def test_slot_power(self) -> None:
+        """Catches: an access to a BAR that waits for the BQL while the guest switches off the power of the GPU's
+        slot reaches the unrealized device; QEMU crashes or writes freed memory."""
+        guest = Guest(vram=f"{VRAM}", append=f"{NATIVE} {self.settings.append}", kernel=self.settings.kernel)
+        for _ in range(self.settings.rounds):
+            output = self.succeeds(guest, "vgpu-slot-off")
+            self.assertEqual(output, b"the GPU is gone\n")
 
     def campaign(self, how: str) -> None:
         """Run rounds in which the GPU is unplugged (`how`: "button" or "surprise") and a new GPU
