@@ -58,6 +58,12 @@ struct vgpu_bo_owner_ops {
 	 */
 	bool (*vacate)(struct vgpu_bo *bo);
 	/**
+	 * @lost: return true if a reset lost the content in VRAM, so that @vacate fails until the
+	 * owner has freed the content. Called with the reservation held; must not sleep. If NULL,
+	 * the BO can always leave VRAM
+	 */
+	bool (*lost)(struct vgpu_bo *bo);
+	/**
 	 * @release: called after the last reference was dropped and before the memory is freed;
 	 * must not take a reservation
 	 */

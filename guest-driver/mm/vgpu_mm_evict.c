@@ -15,6 +15,9 @@
 /* The eviction functions give up if no BO has left VRAM or GTT during this time, in jiffies. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
+/* Result of mm_evict_bo(): the BO stays in VRAM, because its content was lost. */
+#define MM_STAYS		1
+
 /**
  * struct mm_bos - references to BOs
  * @bos: BOs
@@ -22,6 +25,7 @@
  * @max: capacity of @bos
  * @no_room: number of BOs that did not fit into @bos
  * @going: number of BOs whose last reference was already dropped
+ * @stay: number of BOs for which the last mm_evict_held() got MM_STAYS
  */
 struct mm_bos {
 	struct ttm_buffer_object **bos;
@@ -29,6 +33,7 @@ struct mm_bos {
 	size_t max;
 	size_t no_room;
 	size_t going;
+	size_t stay;
 };
 
 static void mm_get_list(struct mm_bos *held, struct list_head *list)
@@ -93,8 +98,27 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 }
 
 /*
- * Evict @tbo, unless pinned, being destroyed or not in @mem_type. Returns 0; -EBUSY if @tbo cannot
- * leave now; -ERESTARTSYS (@interruptible only); or another errno.
+ * Return true if @tbo stays in VRAM until its owner has freed the content, because a reset lost the
+ * content. Set vgpu_vram_resource.lost, so that vgpu_mm_suspend() does not save the content. The
+ * caller holds the reservation.
+ */
+static bool mm_bo_stays(struct ttm_buffer_object *tbo)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+	struct vgpu_vram_mgr *mgr = &bo->vdev->mman->vram;
+
+	if (tbo->resource->mem_type != TTM_PL_VRAM || !bo->owner_ops ||
+	    !bo->owner_ops->lost || !bo->owner_ops->lost(bo))
+		return false;
+	mutex_lock(&mgr->lock);
+	to_vgpu_vram_resource(tbo->resource)->lost = true;
+	mutex_unlock(&mgr->lock);
+	return true;
+}
+
+/*
+ * Evict @tbo, unless pinned, being destroyed or not in @mem_type. Returns 0; MM_STAYS; -EBUSY if
+ * @tbo cannot leave now; -ERESTARTSYS (@interruptible only); or another errno.
  */
 static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
 {
@@ -114,8 +138,12 @@ static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interru
 		ttm_bo_move_to_lru_tail_unlocked(tbo);
 	} else if (vgpu_bo_is_ours(tbo) && !tbo->deleted && tbo->resource &&
 		   tbo->resource->mem_type == mem_type) {
-		vgpu_ttm_evict_flags(tbo, &placement);
-		ret = ttm_bo_validate(tbo, &placement, &ctx);
+		if (mm_bo_stays(tbo)) {
+			ret = MM_STAYS;
+		} else {
+			vgpu_ttm_evict_flags(tbo, &placement);
+			ret = ttm_bo_validate(tbo, &placement, &ctx);
+		}
 	}
 	ttm_bo_unreserve(tbo);
 	return ret;
@@ -158,14 +186,19 @@ static int mm_await_copies(const struct mm_bos *held, bool interruptible)
  * Evict each BO of @held from @mem_type, then wait for the copies. Of all errors, only -ERESTARTSYS
  * ends the evictions early.
  */
-static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interruptible)
+static int mm_evict_held(struct mm_bos *held, u32 mem_type, bool interruptible)
 {
 	unsigned long until = jiffies + MM_EVICT_PATIENCE;
 	int r, ret = 0;
 	size_t i;
 
+	held->stay = 0;
 	for (i = 0; i < held->num && ret != -ERESTARTSYS; i++) {
 		r = mm_evict_patiently(held->bos[i], mem_type, interruptible, until);
+		if (r == MM_STAYS) {
+			held->stay++;
+			continue;
+		}
 		if (!r)
 			until = jiffies + MM_EVICT_PATIENCE;
 		if (r == -ERESTARTSYS || !ret)
@@ -184,7 +217,7 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
  * Waits for the copies. On return, BOs may be in @mem_type again: the restore of a process with
- * queues moves BOs back.
+ * queues moves BOs back. BOs whose content was lost may stay (vgpu_bo_owner_ops.lost).
  *
  * Return: 0; -ERESTARTSYS on a signal; -EBUSY if a BO could not leave; or another negative errno.
  */
@@ -204,6 +237,9 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
  * @vdev: device; no user queue is on the hardware
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
+ * BOs whose content was lost may stay (vgpu_bo_owner_ops.lost). vgpu_mm_suspend() does not save
+ * their content.
+ *
  * Context: sleeps, not interruptible. Waits for the copies.
  *
  * Return: 0; -EBUSY if a BO cannot leave, or if BOs move in as fast as BOs are evicted; or another
@@ -216,6 +252,7 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 	unsigned long until = jiffies + MM_EVICT_PATIENCE;
 	struct mm_bos held = { };
 	u64 usage, least = U64_MAX;
+	bool done;
 	int ret;
 
 	/*
@@ -224,13 +261,10 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 	 */
 	for (;;) {
 		mm_get_bos(&held, bdev, BIT(mem_type), false);
-		if (!held.num && !held.going) {
-			mm_put_bos(&held);
-			return 0;
-		}
 		ret = mm_evict_held(&held, mem_type, false);
+		done = held.stay == held.num && !held.going;
 		mm_put_bos(&held);
-		if (ret)
+		if (ret || done)
 			return ret;
 		/*
 		 * BOs that are being destroyed stay in TTM's lists until their memory is freed.

@@ -2,7 +2,8 @@
 /*
  * Saves VRAM over a sleep of the system. After vgpu_mm_evict_all() has evicted all BOs that are not
  * pinned, vgpu_mm_suspend() saves the content of pinned VRAM (page tables); vgpu_mm_resume() writes
- * the content back to the same place.
+ * the content back to the same place. BOs whose content was lost in a reset may stay in VRAM; their
+ * content is not saved.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -90,7 +91,7 @@ void vgpu_mm_drain(struct vgpu_device *vdev)
 
 /**
  * vgpu_mm_suspend() - save the content of VRAM
- * @vdev: device; only pinned BOs are left in VRAM
+ * @vdev: device; only pinned BOs, and BOs whose content was lost, are left in VRAM
  *
  * The kernel's rings are empty on return.
  *
@@ -109,6 +110,8 @@ int vgpu_mm_suspend(struct vgpu_device *vdev)
 
 	mutex_lock(&mman->vram.lock);
 	list_for_each_entry(vres, &mman->vram.resources, link) {
+		if (vres->lost)
+			continue;
 		ret = save_resource(vdev, &vres->base);
 		if (ret)
 			break;

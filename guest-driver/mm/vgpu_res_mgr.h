@@ -55,7 +55,7 @@ struct vgpu_vram_mgr {
 	 * recovery's worker
 	 */
 	int epoch;
-	/** @lock: protects @mm, @next and the lists */
+	/** @lock: protects @mm, @next, the lists and vgpu_vram_resource.lost */
 	struct mutex lock;
 };
 
@@ -83,6 +83,11 @@ struct vgpu_vram_resource {
 	int content_epoch;
 	/** @wiped: fence of the job that clears the blocks before they are freed, or NULL */
 	struct dma_fence *wiped;
+	/**
+	 * @lost: true if an eviction left the BO in VRAM because its content was lost
+	 * (vgpu_bo_owner_ops.lost). Never cleared; protected by vgpu_vram_mgr.lock
+	 */
+	bool lost;
 };
 
 u64 vgpu_vram_mgr_size(struct vgpu_device *vdev);

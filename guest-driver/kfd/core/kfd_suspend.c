@@ -51,7 +51,8 @@ static void kfd_process_resume(struct kfd_process *p)
  *
  * Context: takes kfd_process.mutex. Sleeps.
  *
- * Return: 0; -EBUSY if @frozen is true and SVM pages stay in VRAM.
+ * Return: 0, or an error of svm_node_evict() if @frozen is true and SVM pages stay in VRAM whose
+ * content is not lost.
  */
 int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 {

@@ -4,7 +4,6 @@
  * TTM cannot move them; svm_bo_vacate() migrates them.
  */
 #include <linux/memremap.h>
-#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/slab.h>
@@ -65,50 +64,20 @@ void svm_bo_node_init(struct svm_node *sn)
 	INIT_WORK(&sn->reap_work, svm_reap_work);
 }
 
-/*
- * Migrate to system memory those pages of the BO that can move. Returns the number of migrated
- * pages, or an error of svm_move_alloc_system() or svm_move_copy().
- */
-static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
-{
-	struct kfd_node *node = sb->node;
-	struct dev_pagemap *pgmap = &node->svm->pgmap;
-	long moved;
-	int ret;
-
-	/*
-	 * migrate_device_range() and its MMU notifiers wait for no lock that svm_bo_vacate()
-	 * forbids: page locks are only tried, and no mmap_lock is taken.
-	 */
-	migrate_device_range(m->src, PHYS_PFN(pgmap->range.start + sb->offset),
-			     sb->npages);
-	moved = svm_move_alloc_system(node, NULL, 0, m, sb->npages);
-	if (moved <= 0)
-		goto finalize;
-	ret = svm_move_copy(node, false, m, sb->npages);
-	if (ret) {
-		svm_move_abort(m, sb->npages);
-		moved = ret;
-	} else {
-		migrate_device_pages(m->src, m->dst, sb->npages);
-		moved = svm_move_left(m, sb->npages);
-		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_SYSTEM,
-			      moved);
-	}
-	svm_move_dma_unmap(node->vdev->drm.dev, m, sb->npages);
-finalize:
-	migrate_device_finalize(m->src, m->dst, sb->npages);
-	return moved;
-}
-
 static bool svm_bo_is_empty(const struct svm_bo *sb)
 {
 	return !kref_read(&sb->ref);
 }
 
+/* Return true if a reset lost the content of the BO's pages. */
+static bool svm_bo_content_lost(const struct svm_bo *sb)
+{
+	return sb->vram_epoch != atomic_read(&sb->node->vdev->hw->vram_epoch);
+}
+
 /*
  * The caller has reserved @bo. The caller may also hold the locks in this list, so do not wait for
- * them:
+ * them (svm_move_leave() only tries page locks):
  *
  * - reservations of other BOs
  * - page locks
@@ -124,6 +93,7 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	unsigned int tries = SVM_VACATE_TRIES;
 	long moved = 0, ret;
 	struct svm_move *m;
+	unsigned long pfn;
 
 	dma_resv_assert_held(bo->tbo.base.resv);
 
@@ -145,8 +115,9 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	kfd_smi_move_start(&event, 0, 0);
 	trace_svm_migrate_begin(0, sb->node->gpu_id, false, event.page,
 				event.npages);
+	pfn = PHYS_PFN(sb->node->svm->pgmap.range.start + sb->offset);
 	do {
-		ret = svm_bo_leave(sb, m);
+		ret = svm_move_leave(sb->node, m, pfn, sb->npages);
 		if (ret > 0)
 			moved += ret;
 	} while (!svm_bo_is_empty(sb) && ret >= 0 && --tries);
@@ -186,7 +157,7 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
 	/* Pages do not migrate if a reset lost their content. */
-	if (sb->vram_epoch != atomic_read(&sb->node->vdev->hw->vram_epoch))
+	if (svm_bo_content_lost(sb))
 		return false;
 	pfn = PHYS_PFN(sb->node->svm->pgmap.range.start + sb->offset);
 	for (end = pfn + sb->npages; pfn < end; pfn++) {
@@ -207,15 +178,25 @@ EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {
+	return svm_bo_content_lost(bo->owner) ? 0 : 1;
+}
+
+/*
+ * Implements vgpu_bo_owner_ops.lost. The pages of a lost BO stay in VRAM until their processes have
+ * freed them, because a CPU fault of such a page raises SIGBUS.
+ */
+static bool svm_bo_lost(struct vgpu_bo *bo)
+{
 	struct svm_bo *sb = bo->owner;
 
-	return sb->vram_epoch == atomic_read(&sb->node->vdev->hw->vram_epoch) ? 1 : 0;
+	return sb && !svm_bo_is_empty(sb) && svm_bo_content_lost(sb);
 }
 
 static const struct vgpu_bo_owner_ops svm_bo_owner_ops = {
 	.evict_ok = svm_bo_evict_ok,
 	.evict_in = svm_bo_evict_in,
 	.vacate = svm_bo_vacate,
+	.lost = svm_bo_lost,
 };
 
 static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,

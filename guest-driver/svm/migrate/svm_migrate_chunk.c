@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Implements the steps that all migrations of chunks have in common: allocation of system pages,
- * copy of the content, cleanup after a failed copy.
+ * copy of the content, cleanup after a failed copy. svm_move_leave() is a complete migration of the
+ * pages of a part of VRAM, for evictions.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
@@ -149,3 +150,29 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 	return n ?: ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_move_alloc_system);
+
+long svm_move_leave(struct kfd_node *node, struct svm_move *m, unsigned long pfn,
+		    unsigned long npages)
+{
+	long moved;
+	int ret;
+
+	migrate_device_range(m->src, pfn, npages);
+	moved = svm_move_alloc_system(node, NULL, 0, m, npages);
+	if (moved <= 0)
+		goto finalize;
+	ret = svm_move_copy(node, false, m, npages);
+	if (ret) {
+		svm_move_abort(m, npages);
+		moved = ret;
+	} else {
+		migrate_device_pages(m->src, m->dst, npages);
+		moved = svm_move_left(m, npages);
+		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_SYSTEM,
+			      moved);
+	}
+	svm_move_dma_unmap(node->vdev->drm.dev, m, npages);
+finalize:
+	migrate_device_finalize(m->src, m->dst, npages);
+	return moved;
+}

@@ -206,6 +206,15 @@ unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,
 			   unsigned long npages);
+/*
+ * Migrate to system memory the pages of @node's VRAM from page frame @pfn on, and wait for the
+ * copy. Pages that are free, locked, referenced or lost stay. Page locks are only tried, and no
+ * mmap_lock is taken. Calls MMU notifiers.
+ *
+ * Returns the number of migrated pages, or an error of svm_move_alloc_system() or svm_move_copy().
+ */
+long svm_move_leave(struct kfd_node *node, struct svm_move *m, unsigned long pfn,
+		    unsigned long npages);
 
 /*
  * svm_migrate.c: start a CPU fault of @page. The caller has a reference to @page. Returns:

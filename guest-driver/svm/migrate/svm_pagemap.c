@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Creates and removes the device-private pages that stand for VRAM. The CPU cannot access these
- * pages (MEMORY_DEVICE_PRIVATE). svm_node_evict() migrates all of them to system memory, before
- * their removal and before the system sleeps.
+ * pages (MEMORY_DEVICE_PRIVATE). svm_node_evict() migrates them to system memory before the system
+ * sleeps, svm_vram_fini() before their removal.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>
@@ -26,7 +26,7 @@
 #include "svm_migrate_priv.h"
 
 /*
- * svm_node_evict() gives up if no page was freed for this time, in jiffies. Page faults and exiting
+ * svm_evict() gives up if no page was freed for this time, in jiffies. Page faults and exiting
  * processes block the migration of a page only for a shorter time.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
@@ -82,20 +82,21 @@ static const struct dev_pagemap_ops svm_pagemap_ops = {
 };
 
 /*
- * Copy the VRAM of page @src to the system page @dst. If the device was removed (@present is
- * false), clear @dst instead.
+ * Copy the VRAM of page @src to the system page @dst. If the content of @src is lost (@lost), clear
+ * @dst instead.
  */
 static void svm_save_page(struct kfd_node *node, struct page *src,
-			  struct page *dst, bool present)
+			  struct page *dst, bool lost)
 {
 	struct svm_bo *sb = svm_page_bo(src);
 	void *p;
 
-	if (!present) {
+	if (lost) {
 		clear_highpage(dst);
 		/*
-		 * Signal the process from which @src was migrated. Forked children that share @src
-		 * get no signal.
+		 * No later access can raise SIGBUS, because @src is about to be removed. So signal
+		 * the process from which @src was migrated. Forked children that share @src get no
+		 * signal.
 		 */
 		kill_pid(sb->owner, SIGBUS, 1);
 		return;
@@ -108,8 +109,12 @@ static void svm_save_page(struct kfd_node *node, struct page *src,
 	vgpu_io_end(node->vdev);
 }
 
-/* Migrate all pages in VRAM to system memory, except pages that are locked or referenced. */
-static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
+/*
+ * Before the removal of the pages: migrate all pages in VRAM to system memory, except pages that
+ * are locked or referenced. No reset runs any more, so the content of a page cannot be lost after
+ * the test of the page.
+ */
+static void svm_evict_for_removal(struct kfd_node *node, struct svm_move *m)
 {
 	struct svm_node *sn = node->svm;
 	unsigned long start = PHYS_PFN(sn->pgmap.range.start);
@@ -129,7 +134,8 @@ static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 				continue;
 			page = alloc_page(GFP_HIGHUSER | __GFP_NOFAIL);
 			lock_page(page);
-			svm_save_page(node, src, page, present);
+			svm_save_page(node, src, page,
+				      !present || svm_page_is_lost(node, src));
 			m->dst[i] = migrate_pfn(page_to_pfn(page));
 		}
 		migrate_device_pages(m->src, m->dst, SVM_CHUNK_PAGES);
@@ -139,26 +145,84 @@ static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 	}
 }
 
-/* Log the number of pages that stay in VRAM, and the first of these pages. */
-static void svm_evict_failed(struct kfd_node *node, long left)
+/*
+ * Before a sleep: migrate all pages in VRAM to system memory, except pages that are locked,
+ * referenced or lost. If a migration fails, its pages stay. Returns the error of the last migration
+ * that failed, or 0.
+ */
+static int svm_evict_for_sleep(struct kfd_node *node, struct svm_move *m)
 {
 	struct svm_node *sn = node->svm;
 	unsigned long pfn = PHYS_PFN(sn->pgmap.range.start);
 	unsigned long end = PHYS_PFN(sn->pgmap.range.end + 1);
-	struct page *page = NULL;
+	int error = 0;
+	long ret;
 
-	for (; pfn < end && !page; pfn++) {
-		if (get_page_unless_zero(pfn_to_page(pfn)))
-			page = pfn_to_page(pfn);
-		if (!(pfn % SVM_CHUNK_PAGES))
-			cond_resched();
+	for (; pfn < end; pfn += SVM_CHUNK_PAGES) {
+		ret = svm_move_leave(node, m, pfn, SVM_CHUNK_PAGES);
+		/* After a loss of VRAM, ignore -EIO: it may mean lost pages, which may stay. */
+		if (ret < 0 && (ret != -EIO || !atomic_read(&node->vdev->hw->vram_epoch)))
+			error = ret;
+		cond_resched();
 	}
+	return error;
+}
+
+/*
+ * Return the first page in use from page frame *@pfn on, with a reference, or NULL. Skip lost pages
+ * unless @lost is true. *@pfn becomes the page frame after the page.
+ */
+static struct page *svm_evict_next(struct kfd_node *node, unsigned long *pfn,
+				   bool lost)
+{
+	unsigned long end = PHYS_PFN(node->svm->pgmap.range.end + 1);
+	struct page *page;
+
+	while (*pfn < end) {
+		page = pfn_to_page((*pfn)++);
+		if (!(*pfn % SVM_CHUNK_PAGES))
+			cond_resched();
+		if (!get_page_unless_zero(page))
+			continue;
+		if (lost || !svm_page_is_lost(node, page))
+			return page;
+		put_page(page);
+	}
+	return NULL;
+}
+
+/* Return the number of pages in VRAM. Lost pages count only if @lost is true. */
+static long svm_evict_left(struct kfd_node *node, bool lost)
+{
+	unsigned long pfn = PHYS_PFN(node->svm->pgmap.range.start);
+	struct page *page;
+	long left = 0;
+
+	/* If no reset has ever lost the content of VRAM, no page is lost. */
+	if (lost || !atomic_read(&node->vdev->hw->vram_epoch))
+		return atomic_long_read(&node->svm->vram_pages);
+	while ((page = svm_evict_next(node, &pfn, false))) {
+		put_page(page);
+		left++;
+	}
+	return left;
+}
+
+/*
+ * Log the number of pages that cannot leave VRAM, the first of these pages, and the error of a
+ * migration (0: the pages are locked or referenced).
+ */
+static void svm_evict_failed(struct kfd_node *node, long left, bool lost, int error)
+{
+	unsigned long pfn = PHYS_PFN(node->svm->pgmap.range.start);
+	struct page *page = svm_evict_next(node, &pfn, lost);
+
 	if (page) {
 		struct svm_bo *sb = svm_page_bo(page);
 
 		drm_err(&node->vdev->drm,
-			"%ld pages of SVM cannot leave VRAM; offset %#llx: process %d, %d references, %d mappings%s\n",
-			left, svm_page_vram_offset(node, page),
+			"%ld pages of SVM cannot leave VRAM (error %d); offset %#llx: process %d, %d references, %d mappings%s\n",
+			left, error, svm_page_vram_offset(node, page),
 			pid_nr(sb->owner), page_ref_count(page) - 1,
 			folio_mapcount(page_folio(page)),
 			PageLocked(page) ? ", locked" : "");
@@ -170,41 +234,63 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 	}
 }
 
-/**
- * svm_node_evict() - migrate the pages in a GPU's VRAM to system memory
- * @node: GPU
- * @all: repeat until no page is left in VRAM; the caller prevents new pages in VRAM
- *
- * Context: sleeps. Calls MMU notifiers, which take locks of svm/.
- *
- * Return: 0; -EBUSY if @all is true and pages are left in VRAM.
+/*
+ * Migrate the pages in VRAM to system memory. If @removal is true, lost pages become zeros;
+ * otherwise lost pages stay in VRAM, and do not count as left. If @all is true, repeat until no
+ * page is left. Returns 0; if @all is true and pages are left, the error of a migration, or -EBUSY
+ * if the pages are locked or referenced.
  */
-int svm_node_evict(struct kfd_node *node, bool all)
+static int svm_evict(struct kfd_node *node, bool all, bool removal)
 {
-	struct svm_node *sn = node->svm;
-	long left = atomic_long_read(&sn->vram_pages), least = left;
+	long left = svm_evict_left(node, removal), least = left;
 	unsigned long until = jiffies + SVM_EVICT_PATIENCE;
 	struct svm_move *m;
+	int error = 0;
 
 	if (!left)
 		return 0;
 	m = kvmalloc(sizeof(*m), GFP_KERNEL | __GFP_NOFAIL);
-	do {
-		svm_evict_all(node, m);
-		left = atomic_long_read(&sn->vram_pages);
+	for (;;) {
+		if (removal)
+			svm_evict_for_removal(node, m);
+		else
+			error = svm_evict_for_sleep(node, m);
+		left = svm_evict_left(node, removal);
 		if (left < least) {
 			least = left;
 			until = jiffies + SVM_EVICT_PATIENCE;
 		}
-	} while (all && left && time_before(jiffies, until));
+		if (!all || !left || !time_before(jiffies, until))
+			break;
+		/* Poll, because no event is raised when a page can be migrated again. */
+		schedule_timeout_uninterruptible(1);
+	}
 	kvfree(m);
 	/* Wait until reap_work has freed the BOs of the freed pages. */
-	flush_work(&sn->reap_work);
+	flush_work(&node->svm->reap_work);
 	if (!all || !left)
 		return 0;
 	/* The pages that are left in VRAM stay valid. */
-	svm_evict_failed(node, left);
-	return -EBUSY;
+	svm_evict_failed(node, left, removal, error);
+	return error ?: -EBUSY;
+}
+
+/**
+ * svm_node_evict() - migrate the pages in a GPU's VRAM to system memory, before a sleep
+ * @node: GPU
+ * @all: repeat until no page is left in VRAM; the caller prevents new pages in VRAM
+ *
+ * Pages whose content was lost in a reset stay in VRAM, so that CPU accesses to them raise SIGBUS
+ * after the sleep, too.
+ *
+ * Context: sleeps. Calls MMU notifiers, which take locks of svm/.
+ *
+ * Return: 0. If @all is true and pages that are not lost are left in VRAM: -EBUSY if the pages are
+ * locked or referenced; otherwise an error of a migration, such as -ENOMEM.
+ */
+int svm_node_evict(struct kfd_node *node, bool all)
+{
+	return svm_evict(node, all, false);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_node_evict);
 
@@ -256,10 +342,10 @@ void svm_vram_fini(struct kfd_node *node)
 	if (atomic_long_read(&sn->vram_pages) && !vgpu_hw_present(node->vdev))
 		drm_err(&node->vdev->drm, "device removed: %ld pages of SVM in VRAM are lost\n",
 			atomic_long_read(&sn->vram_pages));
-	svm_node_evict(node, true);
+	svm_evict(node, true, true);
 	/*
-	 * svm_node_evict() may have failed to migrate some pages. Wait until the users of these
-	 * pages have freed them.
+	 * svm_evict() may have failed to migrate some pages. Wait until the users of these pages
+	 * have freed them.
 	 */
 	wait_var_event(&sn->vram_pages, !atomic_long_read(&sn->vram_pages));
 	svm_peer_wait();

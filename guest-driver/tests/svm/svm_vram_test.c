@@ -103,8 +103,8 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 }
 
 /*
- * Repeated evictions must return @want: -EBUSY while m->page has a reference, otherwise 0. Catches:
- * the tries never end; m->page is freed despite the reference.
+ * Repeated evictions must return @want: an error while m->page cannot leave VRAM, otherwise 0.
+ * Catches: the tries never end; m->page is freed despite the error.
  */
 static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
 {
@@ -139,16 +139,6 @@ static void stuck_locked(struct kunit *test)
 	stuck_check(test, m, -EBUSY);
 	KUNIT_EXPECT_TRUE(test, PageLocked(m->page));
 	unlock_page(m->page);
-	stuck_release(test, m);
-}
-
-static void stuck_referenced(struct kunit *test)
-{
-	struct stuck_mock *m = stuck_mock_new(test);
-
-	unlock_page(m->page);
-	stuck_check(test, m, -EBUSY);
-	KUNIT_EXPECT_FALSE(test, PageLocked(m->page));
 	stuck_release(test, m);
 }
 
@@ -253,6 +243,31 @@ static struct move_mock *move_mock_new(struct kunit *test)
 	return mv;
 }
 
+/* The page is copied before the kernel refuses to migrate it. */
+static void stuck_referenced(struct kunit *test)
+{
+	struct stuck_mock *m = move_mock_new(test)->m;
+
+	unlock_page(m->page);
+	stuck_check(test, m, -EBUSY);
+	KUNIT_EXPECT_FALSE(test, PageLocked(m->page));
+	stuck_release(test, m);
+}
+
+/* Catches: a failed copy is reported like a page that is locked or referenced. */
+static void stuck_not_copied(struct kunit *test)
+{
+	struct stuck_mock *m = move_mock_new(test)->m;
+
+	unlock_page(m->page);
+	/* No copy is accepted. */
+	m->mock->mman.ready = false;
+	stuck_check(test, m, -ENODEV);
+	KUNIT_EXPECT_FALSE(test, PageLocked(m->page));
+	m->mock->mman.ready = true;
+	stuck_release(test, m);
+}
+
 /* Prepare a migration of the page to system memory. move_undo() undoes the call. */
 static long move_prepare(struct move_mock *mv)
 {
@@ -297,9 +312,10 @@ static void move_source_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, false, &mv->move, 1), -ECANCELED);
 	move_undo(mv);
 
-	/* If VRAM is lost before the test of the page, the page is not copied at all. */
+	/* A lost page is not copied at all. It stays in VRAM, and does not prevent a sleep. */
 	KUNIT_EXPECT_EQ(test, move_prepare(mv), -EIO);
 	unlock_page(m->page);
+	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), 0);
 	stuck_release(test, m);
 }
 
@@ -578,6 +594,7 @@ static void peer_places(struct kunit *test)
 static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_SLOW(stuck_locked),
 	KUNIT_CASE_SLOW(stuck_referenced),
+	KUNIT_CASE_SLOW(stuck_not_copied),
 	KUNIT_CASE(stuck_wanted),
 	KUNIT_CASE(move_source_lost),
 	KUNIT_CASE(move_target_lost),

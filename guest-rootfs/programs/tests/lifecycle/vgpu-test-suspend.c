@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Suspend the guest to RAM while processes use the GPU. Catches: memory contents, queues or jobs
- * are lost; jobs run while the device is off.
+ * are lost; jobs run while the device is off; data that a reset has lost counts as valid.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -29,6 +29,8 @@ enum {
 	 * 1, twice as many copies on ring 0.
 	 */
 	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
+	/* Half of the SVM memory, in bytes and in pages. */
+	HALF = SVM_BYTES / 2, HALF_PAGES = HALF / (int)VG_PAGE,
 };
 
 static bool can(const char *path, const char *word)
@@ -425,10 +427,71 @@ static void under_load(void)
 	tap_diag("%d rounds", rounds);
 }
 
+static int sink[2];
+
+/*
+ * Let the kernel read the byte at @p. Return 0, or -EFAULT if the program would get SIGBUS for this
+ * access.
+ */
+static int touch(const char *p)
+{
+	char c;
+
+	if (write(sink[1], p, 1) != 1)
+		return -errno;
+	CHECK(read(sink[0], &c, 1) == 1, "read: %s", strerror(errno));
+	return 0;
+}
+
+static void in_vram(const char *p, long pages)
+{
+	long n = vg_pages_in_vram(p, HALF);
+
+	CHECK(n == pages, "%ld pages are in VRAM, not %ld", n, pages);
+}
+
+/*
+ * A reset loses SVM pages in VRAM, then the guest sleeps. Catches: the eviction before the sleep
+ * saves the current content of VRAM as if it were valid, and a later access raises no SIGBUS; the
+ * sleep is refused, because lost pages stay in VRAM.
+ */
+static void lost_pages(void)
+{
+	uint64_t losses;
+	char *svm, *kept;
+	int at;
+
+	need("/sys/power/mem_sleep", "deep");
+	OK(vg_put("/sys/power/mem_sleep", "deep"));
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	CHECK(!pipe(sink), "pipe: %s", strerror(errno));
+	svm = tap_anon(SVM_BYTES);
+	kept = svm + HALF;
+	vg_pattern_fill(svm, SVM_BYTES, SEED, 0);
+	OK(vg_svm_prefetch(&vg, svm, HALF, gpu->gpu_id));
+	in_vram(svm, HALF_PAGES);
+	losses = tap_driver_counter(gpu, "vram_lost");
+	OK(vg_gpu_reset(gpu));
+	if (tap_driver_counter(gpu, "vram_lost") == losses)
+		tap_skip("needs --device-opts vram-lost-on-reset=on");
+	/* Pages that come to VRAM after the loss are valid. */
+	OK(vg_svm_prefetch(&vg, kept, HALF, gpu->gpu_id));
+	in_vram(kept, HALF_PAGES);
+
+	OK(sleep_once("mem"));
+	in_vram(svm, HALF_PAGES);
+	in_vram(kept, 0);
+	for (at = 0; at < HALF; at += VG_PAGE)
+		ERRNO(EFAULT, touch(svm + at));
+	OK(vg_pattern_check(kept, HALF, SEED, HALF));
+}
+
 static const struct tap_case cases[] = {
 	{ "sleep to memory, XNACK on", memory_xnack, 1 },
 	{ "sleep to memory, XNACK off", memory_no_xnack, 1 },
 	{ "sleep to memory under load", under_load, 1 },
+	{ "SVM pages that a reset lost stay lost in a sleep", lost_pages, 1 },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Resets that clear VRAM and page tables (vram-lost-on-reset=on). Catches: jobs use lost page
- * tables; the loss is not reported; BOs show old contents.
+ * tables; the loss is not reported; BOs show old contents; lost SVM data counts as valid.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -426,6 +426,50 @@ static void submitted_across(void)
 	CHECK(!*word, "a job from before the loss has run");
 }
 
+static volatile sig_atomic_t bus_error;
+
+static void on_bus_error(int number)
+{
+	bus_error = number;
+}
+
+/*
+ * A reset loses SVM pages in VRAM, then the driver is unbound. Catches: the removal saves the
+ * current content of VRAM as if it were valid, and the process gets no SIGBUS; valid pages are
+ * treated as lost.
+ */
+static void unbound(void)
+{
+	char name[VG_PCI_NAME], *svm, *kept;
+	uint32_t before;
+
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_pci_name(gpu, name));
+	svm = tap_anon(2 * SIZE);
+	kept = svm + SIZE;
+	vg_pattern_fill(svm, 2 * SIZE, SEED, 0);
+	OK(vg_svm_prefetch(&vg, svm, SIZE, gpu->gpu_id));
+	CHECK(vg_pages_in_vram(svm, SIZE) == (long)(SIZE / VG_PAGE),
+	      "SVM is not in VRAM");
+	before = losses(gpu->fd);
+	OK(vg_gpu_reset(gpu));
+	if (losses(gpu->fd) == before)
+		tap_skip("needs --device-opts vram-lost-on-reset=on");
+	/* Pages that come to VRAM after the loss are valid. */
+	OK(vg_svm_prefetch(&vg, kept, SIZE, gpu->gpu_id));
+	CHECK(vg_pages_in_vram(kept, SIZE) > 0, "SVM is not in VRAM");
+
+	CHECK(signal(SIGBUS, on_bus_error) != SIG_ERR, "no handler");
+	OK(vg_pci_unbind(name));
+	/* Bind the driver before the checks, so that a failure does not affect later cases. */
+	OK(vg_pci_bind(name));
+	CHECK(bus_error, "no SIGBUS");
+	CHECK(!vg_pages_in_vram(svm, 2 * SIZE), "SVM is still in VRAM");
+	OK(vg_fill_check(svm, SIZE, 0));
+	OK(vg_pattern_check(kept, SIZE, SEED, SIZE));
+}
+
 static const struct tap_case cases[] = {
 	{ "files go on after VRAM was lost, with new contexts", lost, 1 },
 	{ "a job that is submitted across the loss is cancelled",
@@ -433,6 +477,7 @@ static const struct tap_case cases[] = {
 	{ "processes of KFD are told of it", hw_exception, 1 },
 	{ "BOs on their way out of VRAM become zeros", cancelled, 1 },
 	{ "/proc/PID/mem waits for a BO that moves", moving, 1 },
+	{ "lost SVM pages raise SIGBUS when the driver is unbound", unbound, 1 },
 };
 
 int main(int argc, char **argv)
