@@ -37,8 +37,22 @@ void *must_map(uint64_t bytes);
 
 /* Parts of the benchmark. main.c calls each function. */
 
+/*
+ * Measure the boot. The guest has no disk, because the kernel would find the disk before it starts
+ * the program that loads the driver.
+ */
 void bench_boot(void);
 void bench_cpu(void);
+/*
+ * Measure wake-ups between two processes. The caller has not opened KFD: the MMU notifiers of a
+ * process that uses KFD run at a fork.
+ */
+void bench_pipes(void);
+/*
+ * Measure the disk without contents and a GPU register. If the guest has no such disk, print a
+ * message instead of its samples.
+ */
+void bench_anchors(struct bench *b);
 void bench_copy(struct bench *b);
 void bench_faults(struct bench *b);
 void bench_migration(struct bench *b);

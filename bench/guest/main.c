@@ -20,7 +20,7 @@ static void open_gpu(struct bench *b)
 }
 
 /*
- * The parts that run only if the argument names them. Without an argument, main() runs the parts
+ * The parts that an argument can name. Without an argument, main() runs the anchors and the parts
  * that are not in this table.
  */
 static const struct {
@@ -28,6 +28,8 @@ static const struct {
 	void (*bare)(void);		/* called before this program opens KFD */
 	void (*fn)(struct bench *b);
 } parts[] = {
+	{ "boot", bench_boot, NULL },		/* the boot, in a guest without disks */
+	{ "anchors", bench_pipes, bench_anchors },	/* anchors; needs a disk, see anchors.c */
 	/* memory manager; needs 5 GiB of RAM and 2 GiB of VRAM */
 	{ "memory", bench_tables, bench_memory },
 	{ "evict", NULL, bench_evict },		/* only the evictions of "memory" */
@@ -68,8 +70,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return run_part(argv[1]);
-	bench_boot();
 	bench_cpu();
+	bench_pipes();
 	/*
 	 * Run bench_hmm() in a child, because the MMU notifier that test_hmm registers would
 	 * slow down the parts after it.
@@ -85,6 +87,8 @@ int main(int argc, char **argv)
 	open_gpu(&b);
 	bench_copy(&b);
 	bench_faults(&b);
+	/* Directly after the faults, which are compared with the disk's reads. */
+	bench_anchors(&b);
 	bench_migration(&b);
 	must(vg_queue_destroy(&b.queue), "queue");
 	return 0;

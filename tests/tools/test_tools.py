@@ -4,27 +4,30 @@ steps."""
 
 import errno
 import io
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict, deque
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
+import rich.console
 from avocado import Test
 from pydantic import ValidationError
 
+from vgpu_tools.base.environment import NOTHING_SET
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.base.paths import QEMU_DEVICE
+from vgpu_tools.base.paths import BENCH, QEMU_DEVICE
 from vgpu_tools.base.process import end_process
 from vgpu_tools.bench import measure, rows, table
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.cli import main
-from vgpu_tools.guest import monitor
+from vgpu_tools.guest import monitor, options
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.console import Watcher, excerpt
 from vgpu_tools.guest.result import Result, Verdict
@@ -274,6 +277,79 @@ class Bench(Test):
         """Catches: the table shows 999.6 as 1e+03, because rounding adds a digit. (Correct is 1,000.)"""
         values = {0.5: "0.5", 12.345: "12.3", 999.4: "999", 999.6: "1,000", 12345.6: "12,346"}
         self.assertEqual({value: table.number(value) for value in values}, values)
+
+    def shown(self, **medians: float) -> tuple[list[str], list[str]]:
+        """Return the lines of the table, and the labels of rows without a measurement. `medians` are medians in us of
+        a lone fault and of the disk's read."""
+        keys = {"fault": rows.Key("fault-single", 4096, "us"), "disk": rows.DISK_READ}
+        results = {
+            keys[name]: rows.Result(keys[name].name, 4096, "us", value, value, value, 1)
+            for name, value in medians.items()
+        }
+        output = io.StringIO()
+        missing = table.show(results, rich.console.Console(file=output, width=200))
+        return output.getvalue().splitlines(), missing
+
+    def test_fault_against_disk(self) -> None:
+        """Catches: the table lacks the ratio of a lone fault to the disk's read; a fault that takes longer than the
+        read meets the bar, or one that takes as long does not."""
+        for fault, ratio, mark in ((180.0, "2.00 x", "✗"), (90.0, "1.00 x", "✓")):
+            lines, _ = self.shown(fault=fault, disk=90.0)
+            (line,) = [line for line in lines if "null disk read 90" in line]
+            self.assertIn(ratio, line)
+            self.assertIn(f"{mark} ≤ 1 x", line)
+
+    def test_anchors(self) -> None:
+        """Catches: an anchor that was not measured is not reported; no program prints a sample with an anchor's
+        name."""
+        anchors = [row for row in rows.rows({}) if row.label.startswith("anchor: ")]
+        names = {row.key.name for row in anchors}
+        self.assertEqual(names, {"disk-read", "pipe-round-trip", "register-read", "host-wakeup"})
+        _, missing = self.shown(fault=180.0)
+        for row in anchors:
+            self.assertIn(f"{row.label} (us)", missing)
+        programs = "".join(path.read_text() for path in BENCH.glob("*/*.c"))
+        for name in names:
+            self.assertRegex(programs, rf'"{name}\\?"')
+
+    def test_null_disk(self) -> None:
+        """Catches: the disk replaces the --qemu-args of the user, or the other way round; vgpu-bench looks for another
+        serial number than the disk has; the message of vgpu-bench names other arguments."""
+        disk = measure.NULL_DISK.split()
+        for given in (["--qemu-args", "-msg timestamp=on"], ["--qemu-args=-d int", "--qemu-args=-msg timestamp=on"]):
+            words = measure.with_null_disk([*given, "--vram", "64M"])
+            guest = options.parse(words, NOTHING_SET).guest
+            self.assertEqual((guest.qemu_args, guest.vram), (["-msg", "timestamp=on", *disk], "64M"))
+        self.assertEqual(options.parse(measure.with_null_disk([]), NOTHING_SET).guest.qemu_args, disk)
+        source = (BENCH / "guest" / "anchors.c").read_text()
+        (serial,) = re.findall(r'#define NULL_DISK\s+"(.*)"', source)
+        self.assertIn(measure.NULL_DISK.replace(f"serial={serial}", "serial=%s"), source)
+
+    def test_guests(self) -> None:
+        """Catches: the guests in which vgpu-bench measures faults have no null disk, or the guests that measure the
+        boot have one; an option of the user does not reach a guest."""
+        started: dict[str, list[list[str]]] = defaultdict(list)
+
+        def start(samples: measure.Samples, words: list[str], command: list[str], environment: object) -> None:
+            started[" ".join(command)].append(words)
+
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.multiple(
+                measure,
+                in_guest=start,
+                measure_host=mock.DEFAULT,
+                measure_device=mock.DEFAULT,
+                measure_boot=mock.DEFAULT,
+            ),
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+        ):
+            status = measure.main(["--boots", "2", "--output", f"{folder}/bench.json", "--", "--cpus=4"], NOTHING_SET)
+        self.assertEqual(status, 1)  # nothing was measured
+        self.assertEqual(started["vgpu-bench boot"], [["--cpus=4"]] * 2)
+        self.assertEqual(started["vgpu-bench"], [["--cpus=4", f"--qemu-args={measure.NULL_DISK}"]] * 2)
+        self.assertIn(["--cpus=4"], started["vgpu-bench kfd"])
 
 
 class Builds(Test):

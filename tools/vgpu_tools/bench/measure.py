@@ -21,6 +21,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
+from vgpu_tools.base.arguments import join_values
 from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import Environment, inherited_environment
 from vgpu_tools.base.errors import Failure, refused_by_machine
@@ -36,6 +37,11 @@ MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # large enough for 1 GiB in V
 PEERS_GUEST = ("--gpus", str(PEERS), "--vram", "64M")
 ROCM_GUEST = ("--rootfs", "rocm")
 FAULTING_GUEST = ("--gpus", str(FAULTING), "--vram", "128M", "--memory", "3G")
+# Arguments of QEMU: a disk whose reads do no work on the host. vgpu-bench finds the disk by its serial number.
+NULL_DISK = (
+    "-drive if=none,id=null,driver=null-co,size=1G,read-zeroes=on -device virtio-blk-pci,drive=null,serial=vgpu-null"
+)
+HOST_PROGRAMS = ("memcpy", "wakeup")  # sources in bench/host
 
 
 class BenchError(Exception):
@@ -93,10 +99,13 @@ def collect(samples: Samples, text: str) -> None:
 
 
 def measure_host(samples: Samples) -> None:
-    binary = BUILD / "bench" / "memcpy"
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", binary, BENCH / "host" / "memcpy.c"], 60)
-    collect(samples, run([binary], 120))
+    """Build and run the programs that measure the host, and add their samples."""
+    folder = BUILD / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    flags = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
+    for name in HOST_PROGRAMS:
+        run(["gcc", *flags, "-o", folder / name, BENCH / "host" / f"{name}.c"], 60)
+        collect(samples, run([folder / name], 120))
 
 
 def measure_device(samples: Samples) -> None:
@@ -113,6 +122,16 @@ def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
         run([ROOT / "vgpu", "run", *options, "--", "true"], 300)
         if i:
             samples[Key("run-true", 0, "s")].append(time.monotonic() - start)
+
+
+def with_null_disk(words: Sequence[str]) -> list[str]:
+    """Return options of ./vgpu run that also give the guest the disk NULL_DISK. The disk is appended to the last
+    --qemu-args in `words`, because options.parse() takes the last --qemu-args only."""
+    mark = "--qemu-args="
+    joined = join_values(words)
+    given = [word.removeprefix(mark) for word in joined if word.startswith(mark)]
+    others = [word for word in joined if not word.startswith(mark)]
+    return [*others, mark + " ".join([*given[-1:], NULL_DISK])]
 
 
 def in_guest(samples: Samples, words: Sequence[str], command: Sequence[str], environment: Environment) -> None:
@@ -167,14 +186,20 @@ def _steps(
     def guest(program: str, *part: str, more: Sequence[str] = ()) -> Callable[[], None]:
         return lambda: in_guest(samples, [*options, *more], [program, *part], environment)
 
+    def boot_alone() -> None:
+        # Not in the guests of all_parts(): the kernel finds their null disk during the boot, which takes time.
+        for _ in range(boots):
+            guest("vgpu-bench", "boot")()
+
     def all_parts() -> None:
         for _ in range(boots):  # each round boots a new guest
-            guest("vgpu-bench")()
+            in_guest(samples, with_null_disk(options), ["vgpu-bench"], environment)
 
     return [
-        ("host memcpy", lambda: measure_host(samples)),
+        ("the host", lambda: measure_host(samples)),
         ("the device alone", lambda: measure_device(samples)),
         (f"{boots} warm boots", lambda: measure_boot(samples, options, boots)),
+        (f"the boot of {boots} guests", boot_alone),
         (f"vgpu-bench in {boots} guests", all_parts),
         ("the memory manager", guest("vgpu-bench", "memory", more=MEMORY_GUEST)),
         ("KFD's calls", guest("vgpu-bench", "kfd")),

@@ -34,6 +34,13 @@ class Result:
 
 Results = dict[Key, Result]
 
+# Anchors: costs of the machine on which the benchmarks run. Two runs on different machines, or under different load,
+# are compared by ratios to the anchors of the same run.
+DISK_READ = Key("disk-read", 4096, "us")  # what a PCI device costs that wakes a sleeping task
+PIPE_ROUND_TRIP = Key("pipe-round-trip", 0, "us")
+REGISTER_READ = Key("register-read", 0, "us")
+HOST_WAKEUP = Key("host-wakeup", 0, "us")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -71,7 +78,8 @@ def rows(results: Results) -> list[Row]:
         ("sdma-first-byte-idle", "doorbell to first byte, idle engine"),
         ("sdma-first-byte", "doorbell to first byte, after work"),
     ):
-        table.append(Row(label, Key(name, 0, "us"), absolute_bar=20.0, lower_is_better=True))
+        key = Key(name, 0, "us")
+        table.append(Row(label, key, HOST_WAKEUP, "host wake-up", absolute_bar=20.0, lower_is_better=True))
     table += device_rows()
     for name, label in (
         ("fault-read-present", "faults: engine reads memory the CPU has"),
@@ -82,11 +90,13 @@ def rows(results: Results) -> list[Row]:
             Row(label, Key(name, sweep, "faults/s")),
             Row(label, Key(name, sweep, "pages/fault"), absolute_bar=1.01),
         ]
+    lone = Key("fault-single", 4096, "us")
     for key, label, bar in (
         (Key("fault-read-present", sweep, "us/page"), "faults: engine reads memory the CPU has, a page", 1),
-        (Key("fault-single", 4096, "us"), "one fault, raise to replay", 6),
+        (lone, "one fault, raise to replay", 6),
     ):
         table.append(Row(label, key, minor, "CPU minor fault", bar=bar, lower_is_better=True))
+    table.append(Row("one fault, raise to replay", lone, DISK_READ, "null disk read", bar=1, lower_is_better=True))
     for name, label, against, other in (
         ("migrate-to-vram", "prefetch to VRAM", hmm_to, "test_hmm to device"),
         ("migrate-touch-back", "CPU touch brings it back", hmm_back, "test_hmm touch"),
@@ -105,10 +115,22 @@ def rows(results: Results) -> list[Row]:
     ):
         if known:
             table.append(Row(label, known))
+    table += anchor_rows()
     table += svm_rows()
     table += memory_rows(results)
     table += kfd_rows()
     return table
+
+
+def anchor_rows() -> Iterable[Row]:
+    """Yield the rows of the anchors themselves."""
+    for key, label in (
+        (DISK_READ, "anchor: 4 KiB read of a null disk"),
+        (PIPE_ROUND_TRIP, "anchor: two wake-ups between processes"),
+        (REGISTER_READ, "anchor: read of a GPU register"),
+        (HOST_WAKEUP, "anchor: wake-up of a thread of the host"),
+    ):
+        yield Row(label, key)
 
 
 def copy_rows(results: Results) -> Iterable[Row]:
