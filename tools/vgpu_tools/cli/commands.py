@@ -180,7 +180,8 @@ def qtest(words: list[str]) -> int:
     ensure(sources.firmware()[0], qemu.build_qtest(variant))
     sys.stdout.flush()
     program = qemu.qtest(variant)
-    os.execve(program, [str(program), "--tap", "-k", *more], device_tests.environment(variant))
+    environment = device_tests.environment(variant, device_tests.COMPLETE_STACKS)
+    os.execve(program, [str(program), "--tap", "-k", *more], environment)
 
 
 def check(words: list[str]) -> int:
