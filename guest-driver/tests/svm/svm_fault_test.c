@@ -51,7 +51,7 @@ static void failures_soon(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, failures_add(&fails, FAILURES_PAGE, FAILURES_START + i));
 	KUNIT_EXPECT_FALSE(test, failures_add(&fails, FAILURES_PAGE, end - 1));
 	KUNIT_EXPECT_TRUE(test, failures_add(&fails, FAILURES_PAGE, end));
-	/* A denial forgets the failures, so that a new queue is not denied at its first fault. */
+	/* Catches: a denial keeps the count, so the next failure of the page is denied at once. */
 	KUNIT_EXPECT_FALSE(test, failures_add(&fails, FAILURES_PAGE, end));
 	KUNIT_EXPECT_EQ(test, fails.count, 1);
 }
