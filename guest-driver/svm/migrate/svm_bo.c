@@ -69,8 +69,7 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 	return !kref_read(&sb->ref);
 }
 
-/* Return true if a reset lost the content of the BO's pages. */
-static bool svm_bo_content_lost(const struct svm_bo *sb)
+bool svm_bo_content_lost(const struct svm_bo *sb)
 {
 	return sb->vram_epoch != atomic_read(&sb->node->vdev->hw->vram_epoch);
 }

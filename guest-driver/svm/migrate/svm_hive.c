@@ -143,6 +143,5 @@ EXPORT_SYMBOL_IF_KUNIT(svm_page_place);
 
 bool svm_page_in_use_lost(struct page *page)
 {
-	return is_device_private_page(page) &&
-	       svm_page_is_lost(svm_page_node(page), page);
+	return is_device_private_page(page) && svm_page_is_lost(page);
 }

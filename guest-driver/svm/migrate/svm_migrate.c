@@ -191,7 +191,6 @@ static long svm_chunk_to_system(struct kfd_node *node,
 		.fault_page = fault_page,
 	};
 	long moved = 0;
-	int ret;
 
 	event.page = iv.first;
 	event.npages = npages;
@@ -201,21 +200,7 @@ static long svm_chunk_to_system(struct kfd_node *node,
 	if (svm_migrate_setup(&args) || !args.cpages)
 		goto end_event;
 
-	moved = svm_move_alloc_system(node, vma, iv.first, m, npages);
-	if (moved <= 0)
-		goto finalize;
-	ret = svm_move_copy(node, false, m, npages);
-	if (ret) {
-		svm_move_abort(m, npages);
-		moved = ret;
-	} else {
-		migrate_vma_pages(&args);
-		moved = svm_move_left(m, npages);
-		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_SYSTEM,
-			      moved);
-	}
-	svm_move_dma_unmap(node->vdev->drm.dev, m, npages);
-finalize:
+	moved = svm_move_to_system(node, m, npages, &args);
 	migrate_vma_finalize(&args);
 end_event:
 	kfd_smi_move_end(&event);

@@ -151,28 +151,39 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_move_alloc_system);
 
-long svm_move_leave(struct kfd_node *node, struct svm_move *m, unsigned long pfn,
-		    unsigned long npages)
+long svm_move_to_system(struct kfd_node *node, struct svm_move *m, unsigned long npages,
+			struct migrate_vma *args)
 {
-	long moved;
+	long moved = svm_move_alloc_system(node, args ? args->vma : NULL,
+					   args ? PHYS_PFN(args->start) : 0, m, npages);
 	int ret;
 
-	migrate_device_range(m->src, pfn, npages);
-	moved = svm_move_alloc_system(node, NULL, 0, m, npages);
 	if (moved <= 0)
-		goto finalize;
+		return moved;
 	ret = svm_move_copy(node, false, m, npages);
 	if (ret) {
 		svm_move_abort(m, npages);
 		moved = ret;
 	} else {
-		migrate_device_pages(m->src, m->dst, npages);
+		if (args)
+			migrate_vma_pages(args);
+		else
+			migrate_device_pages(m->src, m->dst, npages);
 		moved = svm_move_left(m, npages);
 		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_SYSTEM,
 			      moved);
 	}
 	svm_move_dma_unmap(node->vdev->drm.dev, m, npages);
-finalize:
+	return moved;
+}
+
+long svm_move_leave(struct kfd_node *node, struct svm_move *m, unsigned long pfn,
+		    unsigned long npages)
+{
+	long moved;
+
+	migrate_device_range(m->src, pfn, npages);
+	moved = svm_move_to_system(node, m, npages, NULL);
 	migrate_device_finalize(m->src, m->dst, npages);
 	return moved;
 }

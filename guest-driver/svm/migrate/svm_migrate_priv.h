@@ -14,6 +14,7 @@
 #include "svm/svm_node.h"
 
 struct kfd_node;
+struct migrate_vma;
 struct svm_range_list;
 struct vgpu_bo;
 
@@ -138,8 +139,10 @@ static inline struct kfd_node *svm_page_node(struct page *page)
 	return container_of(page->pgmap, struct svm_node, pgmap)->node;
 }
 
-/* Return true if a reset lost the content of a device-private page of @node. */
-bool svm_page_is_lost(struct kfd_node *node, struct page *page);
+/* svm_bo.c: return true if a reset lost the content of the BO's pages. */
+bool svm_bo_content_lost(const struct svm_bo *sb);
+/* Return true if a reset lost the content of a device-private page. */
+bool svm_page_is_lost(const struct page *page);
 
 /*
  * Bit of page.zone_device_data, protected by the page lock: the content and memory cgroup have
@@ -206,6 +209,16 @@ unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,
 			   unsigned long npages);
+/*
+ * Allocate system pages, copy the pages of m->src to these pages and wait for the copy, and migrate
+ * the pages. Pages that cannot migrate or are lost stay. The caller has filled m->src by
+ * migrate_vma_setup(@args), or by migrate_device_range() if @args is NULL, and finalizes the
+ * migration in any case.
+ *
+ * Returns the number of migrated pages, or an error of svm_move_alloc_system() or svm_move_copy().
+ */
+long svm_move_to_system(struct kfd_node *node, struct svm_move *m, unsigned long npages,
+			struct migrate_vma *args);
 /*
  * Migrate to system memory the pages of @node's VRAM from page frame @pfn on, and wait for the
  * copy. Pages that are free, locked, referenced or lost stay. Page locks are only tried, and no

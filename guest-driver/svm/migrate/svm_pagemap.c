@@ -69,11 +69,9 @@ static void svm_page_free(struct page *page)
 	svm_bo_put(sb);
 }
 
-bool svm_page_is_lost(struct kfd_node *node, struct page *page)
+bool svm_page_is_lost(const struct page *page)
 {
-	struct svm_bo *sb = svm_page_bo(page);
-
-	return sb->vram_epoch != atomic_read(&node->vdev->hw->vram_epoch);
+	return svm_bo_content_lost(svm_page_bo(page));
 }
 
 static const struct dev_pagemap_ops svm_pagemap_ops = {
@@ -135,7 +133,7 @@ static void svm_evict_for_removal(struct kfd_node *node, struct svm_move *m)
 			page = alloc_page(GFP_HIGHUSER | __GFP_NOFAIL);
 			lock_page(page);
 			svm_save_page(node, src, page,
-				      !present || svm_page_is_lost(node, src));
+				      !present || svm_page_is_lost(src));
 			m->dst[i] = migrate_pfn(page_to_pfn(page));
 		}
 		migrate_device_pages(m->src, m->dst, SVM_CHUNK_PAGES);
@@ -184,7 +182,7 @@ static struct page *svm_evict_next(struct kfd_node *node, unsigned long *pfn,
 			cond_resched();
 		if (!get_page_unless_zero(page))
 			continue;
-		if (lost || !svm_page_is_lost(node, page))
+		if (lost || !svm_page_is_lost(page))
 			return page;
 		put_page(page);
 	}
