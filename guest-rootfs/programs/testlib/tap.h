@@ -198,6 +198,11 @@ void tap_await(const int *fds);
  * The case fails after VG_TIMEOUT_MS.
  */
 void tap_meet(uint32_t *here, uint32_t n);
+/*
+ * Let the kernel read the byte at @p. Return 0, or -EFAULT if the program would get SIGBUS or
+ * SIGSEGV for this access.
+ */
+int tap_touch(const void *p);
 /* Map a page of zeros that children share; a failure ends the case. */
 void *tap_shared_page(void);
 /*

@@ -427,22 +427,6 @@ static void under_load(void)
 	tap_diag("%d rounds", rounds);
 }
 
-static int sink[2];
-
-/*
- * Let the kernel read the byte at @p. Return 0, or -EFAULT if the program would get SIGBUS for this
- * access.
- */
-static int touch(const char *p)
-{
-	char c;
-
-	if (write(sink[1], p, 1) != 1)
-		return -errno;
-	CHECK(read(sink[0], &c, 1) == 1, "read: %s", strerror(errno));
-	return 0;
-}
-
 static void in_vram(const char *p, long pages)
 {
 	long n = vg_pages_in_vram(p, HALF);
@@ -465,7 +449,6 @@ static void lost_pages(void)
 	OK(vg_put("/sys/power/mem_sleep", "deep"));
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
-	CHECK(!pipe(sink), "pipe: %s", strerror(errno));
 	svm = tap_anon(SVM_BYTES);
 	kept = svm + HALF;
 	vg_pattern_fill(svm, SVM_BYTES, SEED, 0);
@@ -483,7 +466,7 @@ static void lost_pages(void)
 	in_vram(svm, HALF_PAGES);
 	in_vram(kept, 0);
 	for (at = 0; at < HALF; at += VG_PAGE)
-		ERRNO(EFAULT, touch(svm + at));
+		ERRNO(EFAULT, tap_touch(svm + at));
 	OK(vg_pattern_check(kept, HALF, SEED, HALF));
 }
 

@@ -5,7 +5,6 @@
  */
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "hold.h"
 
@@ -16,13 +15,11 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 static char *memory;
-static int sink[2];
 
 static void start(void)
 {
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
-	CHECK(!pipe(sink), "pipe: %s", strerror(errno));
 	memory = tap_anon(BYTES);
 	vg_pattern_fill(memory, BYTES, SEED, 0);
 }
@@ -38,20 +35,6 @@ static uint32_t losses(void)
 
 	ERRNO(0, vr_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_INFO, &args));
 	return n;
-}
-
-/*
- * Let the kernel read a byte of a page. Return 0, or -EFAULT if the program would get
- * SIGBUS for this access.
- */
-static int touch(const char *p)
-{
-	char c;
-
-	if (write(sink[1], p, 1) != 1)
-		return -errno;
-	CHECK(read(sink[0], &c, 1) == 1, "read: %s", strerror(errno));
-	return 0;
 }
 
 static void in_vram(unsigned long pages)
@@ -106,14 +89,14 @@ static void all_lost(void)
 
 	in_vram(PAGES);
 	for (i = 0; i < PAGES; i++)
-		ERRNO(EFAULT, touch(memory + i * VG_PAGE));
+		ERRNO(EFAULT, tap_touch(memory + i * VG_PAGE));
 	in_vram(PAGES);
 }
 
 static void *touch_first(void *arg)
 {
 	(void)arg;
-	return (void *)(intptr_t)touch(memory);
+	return (void *)(intptr_t)tap_touch(memory);
 }
 
 static void *prefetch_back(void *arg)
