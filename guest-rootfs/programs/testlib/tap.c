@@ -92,13 +92,14 @@ bool tap_short(void)
 }
 
 /*
- * Return @rounds, or fewer in the short form. If @rounds is 2 or more, the result is, too, so that
- * a loop still repeats.
+ * Return @rounds, or fewer in the short form and on the debug kernel. If @rounds is 2 or more, the
+ * result is, too, so that a loop still repeats.
  */
 static int shorter(int rounds)
 {
-	return !tap_short() ? rounds : rounds > 8 ? rounds / 4 :
-	       rounds < 2 ? rounds : 2;
+	int part = tap_short() ? 4 : tap_debug_kernel() ? 2 : 1;
+
+	return rounds > 2 * part ? rounds / part : rounds < 2 ? rounds : 2;
 }
 
 bool tap_goes_on(int round, int rounds)

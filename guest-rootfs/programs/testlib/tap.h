@@ -86,14 +86,15 @@ bool tap_short(void);
 /*
  * Return true if a loop must run round @round (from 0). Rounds:
  *
- *   normally           @rounds
- *   short form         @rounds / 4, at least min(@rounds, 2)
- *   VGPU_TEST_SECONDS  @rounds, then more within these seconds
+ *   normally             @rounds
+ *   on the debug kernel  @rounds / 2, at least min(@rounds, 2)
+ *   short form           @rounds / 4, at least min(@rounds, 2), on each kernel
+ *   VGPU_TEST_SECONDS    as without it, then more within these seconds
  */
 bool tap_goes_on(int round, int rounds);
 /*
  * Return VGPU_TEST_ROUNDS if it is set, else @many if VGPU_TEST_SECONDS is set, else @few. The
- * short form reduces @few as tap_goes_on() does.
+ * short form and the debug kernel reduce @few as for tap_goes_on().
  */
 int tap_rounds(int few, int many);
 /*

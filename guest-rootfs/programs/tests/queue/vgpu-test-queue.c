@@ -560,8 +560,8 @@ static void killed(void)
 
 	start(1);
 	/*
-	 * The rounds outnumber the VMIDs (not in the short form), so a later queue fails if VMIDs
-	 * are lost.
+	 * The rounds outnumber the VMIDs (on the release kernel, not in the short form), so a later
+	 * queue fails if VMIDs are lost.
 	 */
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
