@@ -69,8 +69,8 @@ pid_t race_child(void);
 /* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);
 /*
- * Run @round() in a child @rounds times; kill each child except the first at a random time. Each
- * child's memory must become free.
+ * Run @round() in a child, as often as tap_goes_on() with @rounds; kill each child except the first
+ * at a random time. Each child's memory must become free.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
 /*
@@ -92,8 +92,8 @@ struct race_calls {
 };
 
 /*
- * Repeat @rounds times: a child makes random calls, and unbinds the GPU during one of these calls.
- * Then the parent binds the GPU. A failed unbind ends the case.
+ * Repeat, as often as tap_goes_on() with @rounds: a child makes random calls, and unbinds the GPU
+ * during one of these calls. Then the parent binds the GPU. A failed unbind ends the case.
  */
 void race_unbind(const struct race_calls *calls, int rounds);
 

@@ -104,11 +104,15 @@ static int shorter(int rounds)
 
 bool tap_goes_on(int round, int rounds)
 {
+	return tap_goes_on_all(round, shorter(rounds));
+}
+
+bool tap_goes_on_all(int round, int rounds)
+{
 	static uint64_t begin;
 
 	if (!round || !begin)
 		begin = vg_now();
-	rounds = shorter(rounds);
 	return round < rounds ||
 	       vg_now() - begin < long_seconds() * 1000000000ull;
 }
@@ -130,7 +134,11 @@ int tap_rounds(int few, int many)
 
 bool tap_debug_kernel(void)
 {
-	return !access("/proc/lockdep_stats", F_OK);
+	static int debug = -1;
+
+	if (debug < 0)
+		debug = !access("/proc/lockdep_stats", F_OK);
+	return debug;
 }
 
 void tap_long_on_debug(void)

@@ -92,6 +92,8 @@ bool tap_short(void);
  *   VGPU_TEST_SECONDS    as without it, then more within these seconds
  */
 bool tap_goes_on(int round, int rounds);
+/* As tap_goes_on(), for a result of tap_rounds(): always at least @rounds rounds. */
+bool tap_goes_on_all(int round, int rounds);
 /*
  * Return VGPU_TEST_ROUNDS if it is set, else @many if VGPU_TEST_SECONDS is set, else @few. The
  * short form and the debug kernel reduce @few as for tap_goes_on().

@@ -1405,7 +1405,7 @@ static void flipped(void)
 	priv = malloc(good.priv_data_size);
 	CHECK(priv, "malloc");
 	memcpy(priv, d.priv, good.priv_data_size);
-	for (i = 0; tap_goes_on(i, rounds); i++) {
+	for (i = 0; tap_goes_on_all(i, rounds); i++) {
 		n = 1 + (int)race_below(3);
 		for (k = 0; k < n; k++) {
 			bool bucket = !race_below(4);

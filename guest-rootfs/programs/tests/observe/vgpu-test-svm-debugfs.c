@@ -363,7 +363,7 @@ static void read_while_changing(void)
 	pid_t pid = start(churn);
 	int round;
 
-	for (round = 0; tap_goes_on(round, tap_debug_kernel() ? 40 : 200); round++) {
+	for (round = 0; tap_goes_on(round, 200); round++) {
 		tap_read(file_of(pid), text, TEXT);
 		check_lines();
 	}
@@ -425,7 +425,7 @@ static void killed_while_read(void)
 {
 	int round;
 
-	for (round = 0; tap_goes_on(round, tap_debug_kernel() ? 5 : 20); round++) {
+	for (round = 0; tap_goes_on(round, 20); round++) {
 		pid_t reader, pid = start(churn);
 		int status;
 

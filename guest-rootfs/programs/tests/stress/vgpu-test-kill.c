@@ -339,7 +339,7 @@ static void killed(void)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(done != MAP_FAILED, "mmap");
 	rounds = tap_rounds(10, 40);
-	for (i = 0; tap_goes_on(i, rounds); i++) {
+	for (i = 0; tap_goes_on_all(i, rounds); i++) {
 		memset(done, 0, VICTIMS * sizeof(*done));
 		for (k = 0; k < VICTIMS; k++) {
 			pid[k] = race_child();

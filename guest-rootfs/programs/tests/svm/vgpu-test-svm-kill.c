@@ -241,7 +241,7 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {
-	int i, k, rounds = tap_rounds(tap_debug_kernel() ? 2 : 4, 40);
+	int i, k, rounds = tap_rounds(4, 40);
 	struct vg_counters first, last;
 	struct race_use before;
 	struct stage *shared;
@@ -263,7 +263,7 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 	 * After @rounds rounds, continue until enough kills hit an operation, at most until @end.
 	 * With too few kills, the checks below fail.
 	 */
-	for (i = 0; tap_goes_on(i, rounds) ||
+	for (i = 0; tap_goes_on_all(i, rounds) ||
 	     ((inside < rounds * VICTIMS / 2 || !all_grew(counters, &first)) &&
 	      vg_now() < end); i++) {
 		memset(shared, 0, VICTIMS * sizeof(*shared));

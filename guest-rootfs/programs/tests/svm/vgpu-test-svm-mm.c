@@ -17,7 +17,7 @@
 #define SEED	   0x33aa
 #define SIZE	   (4 * VG_MIB)
 #define STOPPED_MS 500
-#define STORM	   (tap_debug_kernel() ? 40 : 100)	/* number of rounds of storm() */
+#define STORM	   100	/* rounds of storm() */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
