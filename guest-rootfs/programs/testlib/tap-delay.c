@@ -2,6 +2,7 @@
 /* Run a case, and repeat it with delays. tap-delay.h describes the functions. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "delay.h"
 #include "tap-delay.h"
@@ -17,6 +18,9 @@ typedef int run_fn(const struct tap_case *c);
 static uint64_t known[DELAY_POINTS];
 static int n_known;
 static int reported, failed;
+/* Why the case was skipped: REASON bytes that tap_delay_start() shares with all later processes. */
+static char *reason;
+#define REASON	VG_PAGE
 
 bool tap_delay_each(void)
 {
@@ -25,8 +29,16 @@ bool tap_delay_each(void)
 	return mode && !strcmp(mode, "each");
 }
 
+void tap_delay_skip(const char *fmt, va_list ap)
+{
+	vsnprintf(reason, REASON, fmt, ap);
+}
+
 void tap_delay_start(int planned)
 {
+	reason = mmap(NULL, REASON, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(reason != MAP_FAILED, "mmap: %s", strerror(errno));
 	printf("TAP version 13\n");
 	if (!tap_delay_each())
 		printf("1..%d\n", planned);
@@ -44,8 +56,9 @@ int tap_delay_end(void)
 static void report(int r, uint64_t start, const char *name, const char *more)
 {
 	failed += r == 1;
-	printf("%s %d - %s%s%s\n", r == 1 ? "not ok" : "ok", ++reported, name,
-	       more, r == EXIT_SKIP ? " # SKIP see above" : "");
+	printf("%s %d - %s%s%s%s\n", r == 1 ? "not ok" : "ok", ++reported,
+	       name, more, r == EXIT_SKIP ? " # SKIP " : "",
+	       r == EXIT_SKIP ? reason : "");
 	printf("# %.3f s\n", (double)(vg_now() - start) / 1e9);
 	fflush(stdout);
 }

@@ -6,6 +6,8 @@
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
 
+#include <stdarg.h>
+
 #include "tap.h"
 
 #define EXIT_SKIP	77
@@ -15,6 +17,11 @@
  * of results is known only at the end.
  */
 bool tap_delay_each(void);
+/*
+ * Set the reason of a skipped case, which its result shows. Called in a process of the case, before
+ * it exits with EXIT_SKIP.
+ */
+void tap_delay_skip(const char *fmt, va_list ap);
 /* Print the TAP version and, unless VGPU_TEST_DELAY_POINT is "each", the plan of @planned cases. */
 void tap_delay_start(int planned);
 

@@ -74,7 +74,7 @@ void tap_skip(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	diag(fmt, ap);
+	tap_delay_skip(fmt, ap);
 	va_end(ap);
 	_exit(EXIT_SKIP);
 }
@@ -424,10 +424,6 @@ static int run_case(const struct tap_case *c)
 	int status;
 	pid_t pid;
 
-	if (n_gpus < c->min_gpus) {
-		tap_diag("needs %d GPUs, there are %d", c->min_gpus, n_gpus);
-		return EXIT_SKIP;
-	}
 	this_case = c;
 	note_usage();
 	fflush(stdout);
@@ -438,6 +434,9 @@ static int run_case(const struct tap_case *c)
 	}
 	if (!pid) {
 		setpgid(0, 0);
+		if (n_gpus < c->min_gpus)
+			tap_skip("needs %d GPUs, there are %d", c->min_gpus,
+				 n_gpus);
 		delay_begin(c->name, __builtin_frame_address(0));
 		c->fn();
 		_exit(0);
