@@ -26,6 +26,7 @@ class Guests(Test):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.commands: list[list[str]] = []
+        self.kernel = "release"
         listed = [guest_tests.Listed(["vgpu-test-a"], ["--gpus", "2"])]
         for where, name, value in (
             (delays, "FOLDER", Path(folder.name)), (guest_tests, "full_list", lambda: listed),
@@ -48,7 +49,7 @@ class Guests(Test):
         context = mock.Mock()
         context.speed.scale.return_value = 1.0
         with mock.patch.object(delays, "Context", return_value=context):
-            status = delays.run("", "", "", False, mock.Mock(spec=Environment))
+            status = delays.run("", "", "", False, self.kernel, mock.Mock(spec=Environment))
         self.assertEqual(self.outputs, [])
         return status
 
@@ -65,11 +66,20 @@ class Guests(Test):
         for output in ([DIED], [*CASE, PLAN, DIED], []):
             self.assertEqual(self.ends(output), 1, output)
         self.assertEqual(self.ends([PLAN]), 0)
-        self.assertIn("VGPU_TEST_LEAVE_OUT=one", self.commands[-1])
+        self.assertIn("VGPU_TEST_DONE=one", self.commands[-1])
         self.assertEqual(self.ends(), 0)
 
     def test_fails_in_a_case(self) -> None:
         """Catches: the case in which the guest dies counts as passed; the other cases do not run."""
         self.assertEqual(self.ends([*CASE, DIED], ["# case two", "ok 1 - two, no delay", "1..1"]), 1)
-        self.assertIn("VGPU_TEST_LEAVE_OUT=one", self.commands[-1])
+        self.assertIn("VGPU_TEST_DONE=one", self.commands[-1])
         self.assertEqual(self.ends(), 1)
+
+    def test_kernel(self) -> None:
+        """Catches: a result of one kernel counts for the other; --kernel is not passed to the guest."""
+        self.assertEqual(self.ends([*CASE, PLAN]), 0)
+        self.kernel = "debug"
+        self.assertEqual(self.ends([*CASE, PLAN]), 0)
+        self.assertNotIn("VGPU_TEST_DONE=one", self.commands[-1])
+        self.assertEqual(options.parse.call_args[0][0], ["--kernel", "debug", "--gpus", "2"])  # type: ignore[attr-defined]
+        self.assertEqual(self.ends(), 0)

@@ -6,7 +6,7 @@
 #include "tap-choose.h"
 
 /*
- * Return the line of VGPU_TEST_LEAVE_OUT at *@at (NULL: no further line), store the line's length
+ * Return the line of a list of names at *@at (NULL: no further line), store the line's length
  * in *@length, and advance *@at to the next line.
  */
 static const char *next_line(const char **at, size_t *length)
@@ -25,9 +25,10 @@ static bool is_name(const struct tap_case *c, const char *line, size_t length)
 	return strlen(c->name) == length && !memcmp(c->name, line, length);
 }
 
-static bool left_out(const struct tap_case *c)
+/* Return true if the environment variable @variable names @c. */
+static bool is_listed(const struct tap_case *c, const char *variable)
 {
-	const char *at = getenv("VGPU_TEST_LEAVE_OUT"), *line;
+	const char *at = getenv(variable), *line;
 	size_t length;
 
 	while ((line = next_line(&at, &length)))
@@ -44,7 +45,8 @@ static bool is_selected(const struct tap_case *c, const char *only)
 
 bool tap_chosen(const struct tap_case *c, const char *only)
 {
-	return is_selected(c, only) && !left_out(c);
+	return is_selected(c, only) && !is_listed(c, "VGPU_TEST_LEAVE_OUT") &&
+	       !is_listed(c, "VGPU_TEST_DONE");
 }
 
 bool tap_any_selected(const struct tap_case *cases, int n, const char *only)

@@ -163,10 +163,11 @@ def test_delays(words: list[str]) -> int:
     parser = Parser()
     parser.add_argument("--device", default="")
     parser.add_argument("--frames", action="store_true")
+    parser.add_argument("--kernel", choices=("release", "debug"), default="release")
     parser.add_argument("program", nargs="?", default="")
     parser.add_argument("case", nargs="?", default="")
     options = parser.parse_args(words)
-    return delays.run(options.program, options.case, options.device, options.frames, environment.read())
+    return delays.run(options.program, options.case, options.device, options.frames, options.kernel, environment.read())
 
 
 def qtest(words: list[str]) -> int:

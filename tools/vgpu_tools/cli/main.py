@@ -30,7 +30,8 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
        ./vgpu test --changed [--since COMMIT] [--fail-fast] [SUITE...]   what the changed files can break
        ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
-       ./vgpu test-delays [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in turn
+       ./vgpu test-delays [--kernel NAME] [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in
+                                               turn
        ./vgpu docs [--look]                    build the documentation site; --look: check it in a browser (TAP)
        ./vgpu pictures [-o FOLDER] [--from FILE]   record runs, draw their pictures in docs/pictures/runs (minutes);
                                                --from: draw the numbers of an earlier call (build/pictures/runs.json)

@@ -65,15 +65,15 @@ _KEPT = TypeAdapter(Kept)
 
 
 class Results:
-    """The results of ./vgpu test-delays for a commit, which are kept in a file. With uncommitted changes, the file's
-    name contains a hash of the sources."""
+    """The results of ./vgpu test-delays for a commit and a guest kernel, which are kept in a file. With uncommitted
+    changes, the file's name contains a hash of the sources."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernel: str) -> None:
         commit = _git("rev-parse", "HEAD")[:12] or "none"
         if _git("status", "--porcelain"):
             commit += f"-{fingerprint.of(PROGRAMS, GUEST_DRIVER, QEMU_DEVICE, INCLUDE)}"
         FOLDER.mkdir(parents=True, exist_ok=True)
-        self.file = FOLDER / f"{commit}.json"
+        self.file = FOLDER / f"{commit}{'-debug' if kernel == 'debug' else ''}.json"
         kept = Kept()
         try:
             kept = _KEPT.validate_json(self.file.read_bytes())
@@ -218,8 +218,10 @@ def _one_program(
             if name.startswith(prefix) and record.outcome != "skipped"
         ]
         variables = ["VGPU_TEST_DELAY_POINT=each", f"VGPU_TEST_SCALE={scale:.2f}"]
-        if left_out := sorted({*done, *excluded}):
-            variables.append("VGPU_TEST_LEAVE_OUT=" + "\n".join(left_out))
+        # The cases of vgpu-test-svm-matrix depend on the guest, so the names in `done` may be unknown in this guest.
+        for variable, names in ("VGPU_TEST_DONE", done), ("VGPU_TEST_LEAVE_OUT", excluded):
+            if names:
+                variables.append(f"{variable}=" + "\n".join(sorted(names)))
         command = ["env", *variables, program, *([only] if only else [])]
         reader = Reader(program, words, results)
         for line in _lines(guest, command, scale):
@@ -238,7 +240,13 @@ def _one_program(
         return not reader.error
 
 
-def _of_programs(wanted: str, only: str, results: Results, context: Context) -> None:
+def _guests(kernel: str) -> list[guest_tests.Listed]:
+    """Return the guests of tests.list, with the option for `kernel`."""
+    words = ["--kernel", kernel] if kernel != "release" else []
+    return [replace(guest, options=[*words, *guest.options]) for guest in guest_tests.full_list()]
+
+
+def _of_programs(wanted: str, only: str, kernel: str, results: Results, context: Context) -> None:
     """Run the programs of tests.list, each case once for each of the case's delay points
     (guest-rootfs/programs/lib/delay.h)."""
     excluded = _excluded()
@@ -247,7 +255,7 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
             name = f"{entry['program']}: {entry.get('case', 'all')}"
             results.cases.setdefault(name, Record("skipped", 1, [[name, entry["reason"]]]))
     # tests.list may have several guests for a program. A case runs in the first guest that does not skip the case.
-    for guest in guest_tests.full_list():
+    for guest in _guests(kernel):
         for program in guest.programs:
             name = f"{program} {shlex.join(guest.options)} {only}"
             mine = [entry for entry in excluded if entry["program"] == program]
@@ -261,11 +269,11 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
             progress.say(f"    {progress.clock(time.monotonic() - start)}")
 
 
-def _of_device(points: Sequence[str], wanted: str, results: Results, context: Context) -> None:
+def _of_device(points: Sequence[str], wanted: str, kernel: str, results: Results, context: Context) -> None:
     """Run all guests of tests.list once for each of `points` (qemu-device/core/delay.h). In each run, the device's
     threads are delayed at one point. If `wanted` is not empty, the guests run only the program `wanted`."""
     for point in points:
-        for guest in guest_tests.full_list():
+        for guest in _guests(kernel):
             guest.programs = [name for name in guest.programs if wanted in ("", name)]
             name = f"{point}: {' '.join(guest.programs)} {shlex.join(guest.options)}"
             if not guest.programs or name in results.guests:
@@ -307,21 +315,25 @@ def _of_frames(results: Results, context: Context) -> None:
         results.keep()
 
 
-def run(program: str, case: str, device: str, frames: bool, environment: Environment) -> int:
-    """Run the tests that have no result yet, then print the totals. Return 0 if no test has failed, else 1."""
+def run(program: str, case: str, device: str, frames: bool, kernel: str, environment: Environment) -> int:
+    """Run the tests that have no result yet, then print the totals. Return 0 if no test has failed, else 1.
+
+    `kernel` is the kernel of the guests, release or debug; with `frames`, only release."""
     listed = {name for guest in guest_tests.full_list() for name in guest.programs}
     if program and program not in listed:
         raise Failure(f"no such program in tests.list: {program}", status=2)
     if device not in ("", "all", *DELAY_POINTS):
         raise Failure(f"--device {device}: want all or {', '.join(DELAY_POINTS)}", status=2)
-    ensure(sources.firmware()[0], qemu.build("delays" if device else "release"), rootfs.build("release"))
-    results, context = Results(), Context(environment)
+    if frames and kernel != "release":
+        raise Failure("--frames runs on the release kernel only", status=2)
+    ensure(sources.firmware()[0], qemu.build("delays" if device else "release"), rootfs.build(kernel))
+    results, context = Results(kernel), Context(environment)
     if frames:
         _of_frames(results, context)
     elif device:
-        _of_device(DELAY_POINTS if device == "all" else [device], program, results, context)
+        _of_device(DELAY_POINTS if device == "all" else [device], program, kernel, results, context)
     else:
-        _of_programs(program, case, results, context)
+        _of_programs(program, case, kernel, results, context)
     return _sum_up(results, program, "frames " if frames else "device " if device else "")
 
 
