@@ -144,7 +144,7 @@ class Copies(Test):
         self.source, self.place = Path(folder.name) / "source", Path(folder.name) / "place"
         self.source.mkdir()
         subprocess.run(["git", "-C", str(self.source), "init", "-q"], check=True)
-        (self.source / ".gitignore").write_text("/build/\n")
+        (self.source / ".gitignore").write_text("/build/\n*.o\n")
         (self.source / "kept").write_text("old\n")
         (self.source / "removed").write_text("old\n")
         self.tree = howto.Tree(self.place, self.source)
@@ -166,12 +166,13 @@ class Copies(Test):
     def test_fill(self) -> None:
         """Catches: fill() does not copy a new or changed file of the checkout, or keeps a removed file in the copy.
         Catches: fill() deletes the results of builds from the copy. Catches: after fill() or reset(), the copy still
-        has a change that a script made."""
+        has a change that a script made, or a folder with ignored files, so that the same script fails."""
         self.tree.fill()
         (self.tree.tree / "build").mkdir()
         (self.tree.tree / "build/file").write_text("built\n")
         (self.tree.tree / "kept").write_text("changed by a script\n")
-        (self.tree.tree / "made").write_text("by a script\n")
+        (self.tree.tree / "made").mkdir()
+        (self.tree.tree / "made/file.o").write_text("by a script\n")
         (self.source / "removed").unlink()
         (self.source / "new").write_text("new\n")
         (self.source / "kept").write_text("newer\n")

@@ -159,8 +159,8 @@ class Tree:
         return result.stdout
 
     def fill(self) -> None:
-        """Make the copy hold the files of the checkout, uncommitted changes included, in a new commit. Ignored files of
-        the copy (the results of builds) stay."""
+        """Make the copy hold the files of the checkout, uncommitted changes included, in a new commit. The copy's
+        build/ stays."""
         self.tree.mkdir(parents=True, exist_ok=True)
         if not (self.tree / ".git").exists():
             self._git("init", "-q")
@@ -176,10 +176,10 @@ class Tree:
         self._git("commit", "-q", "--allow-empty", "-m", "the checkout")
 
     def reset(self) -> None:
-        """Undo what scripts have changed, except in ignored files."""
+        """Undo what scripts have changed, except in build/."""
         if self._git("rev-list", "-n", "1", "--all"):
             self._git("reset", "-q", "--hard")
-        self._git("clean", "-fdq")
+        self._git("clean", "-fdqx", "-e", "/build/")
 
     def run(self, step: Step, context: Context) -> tuple[int | None, str]:
         """Run a script in a process group of its own, then end the processes of this group that still run. Return the
