@@ -45,8 +45,9 @@ SUITES = (
     Suite("guest-release", lambda: guest_tests.steps("release"), guest_tests.programs("release")),
     Suite("guest-debug", lambda: guest_tests.steps("debug"), guest_tests.programs("debug")),
     Suite("avocado", lambda: guest_tests.steps("release"), avocado_tests.run),
-    Suite("docs", docs_tests.steps, docs_tests.run, lowest=FULL),
-    Suite("howto", howto.steps, howto.run, lowest=FULL),
+    # Alone, each of these two leaves 40 % of two CPUs idle.
+    Suite("docs", docs_tests.steps, docs_tests.run, lowest=FULL, beside="pages"),
+    Suite("howto", howto.steps, howto.run, lowest=FULL, beside="pages"),
 )
 
 GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for several suites
