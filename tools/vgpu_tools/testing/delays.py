@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu test-delays: finds ordering bugs by delays of 0.3 s. Each run of a test has delays at one point only.
-build/delays/COMMIT.json keeps the results.
+build/delays/COMMIT-KERNEL.json keeps the results.
 """
 
 import re
@@ -73,7 +73,7 @@ class Results:
         if _git("status", "--porcelain"):
             commit += f"-{fingerprint.of(PROGRAMS, GUEST_DRIVER, QEMU_DEVICE, INCLUDE)}"
         FOLDER.mkdir(parents=True, exist_ok=True)
-        self.file = FOLDER / f"{commit}{'-debug' if kernel == 'debug' else ''}.json"
+        self.file = FOLDER / f"{commit}-{kernel}.json"
         kept = Kept()
         try:
             kept = _KEPT.validate_json(self.file.read_bytes())
@@ -242,8 +242,7 @@ def _one_program(
 
 def _guests(kernel: str) -> list[guest_tests.Listed]:
     """Return the guests of tests.list, with the option for `kernel`."""
-    words = ["--kernel", kernel] if kernel != "release" else []
-    return [replace(guest, options=[*words, *guest.options]) for guest in guest_tests.full_list()]
+    return [replace(guest, options=["--kernel", kernel, *guest.options]) for guest in guest_tests.full_list()]
 
 
 def _of_programs(wanted: str, only: str, kernel: str, results: Results, context: Context) -> None:
