@@ -488,6 +488,37 @@ finally:
 """
 
 
+SIGNALS = """
+import signal, subprocess, sys
+from vgpu_tools.base.process import watch_group
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+started = []
+
+def start():
+    started.append(subprocess.Popen(["sleep", "60"], start_new_session=True))
+    for name in sys.argv[1].split():
+        signal.raise_signal(signal.Signals[name])
+    return started[0]
+
+def watch(process):
+    try:
+        for name in sys.argv[2].split():
+            signal.raise_signal(signal.Signals[name])
+    finally:
+        for name in sys.argv[3].split():
+            signal.raise_signal(signal.Signals[name])
+
+try:
+    watch_group(start, watch)
+    print("returned", end=" ")
+except BaseException as error:
+    print(type(error).__name__, end=" ")
+print(started[0].poll())
+signal.raise_signal(signal.SIGINT)
+"""
+
+
 class Steps(Test):
     """Build steps that Ctrl-C interrupts."""
 
@@ -505,3 +536,19 @@ class Steps(Test):
                     time.sleep(0.1)
                 self.assertEqual(step.communicate()[0], b"interrupted\n")
             self.assertEqual(said.read_text(), "up\nend\n")
+
+    def test_signals(self) -> None:
+        """Catches: a process survives a signal that comes while it starts, or a second signal; a signal is lost; a
+        signal has no effect after the process has ended."""
+        for start, watch, end, said in (
+            ("", "", "", "returned -15"),
+            ("SIGINT", "", "", "KeyboardInterrupt -15"),
+            ("SIGTERM SIGINT", "", "", "SystemExit -15"),
+            ("", "SIGINT", "SIGINT SIGTERM", "KeyboardInterrupt -15"),
+            ("", "", "SIGTERM SIGINT", "SystemExit -15"),
+        ):
+            command = [sys.executable, "-c", SIGNALS, start, watch, end]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            with self.subTest(start=start, watch=watch, end=end):
+                self.assertEqual(result.stdout, f"{said}\n")
+                self.assertIn("KeyboardInterrupt", result.stderr)

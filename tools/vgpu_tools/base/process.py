@@ -9,9 +9,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import TypeVar
 
 from vgpu_tools.base.environment import clean_environment
 
@@ -19,6 +21,7 @@ CPUS = len(os.sched_getaffinity(0))
 END_SECONDS = 10.0  # time between SIGTERM and SIGKILL
 PAUSE_SECONDS = 0.05  # time between two checks whether a process has ended
 PR_SET_PDEATHSIG = 1
+T = TypeVar("T")
 _prctl = ctypes.CDLL(None).prctl  # looked up at import: a forked child must not call dlsym(), which takes a lock
 
 
@@ -54,11 +57,31 @@ def end_process(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS
     With `group`, end all processes of the process's group, and return at the latest `seconds` after SIGKILL.
     The process must have been started with start_new_session=True.
     """
-    # Python runs signal handlers in the main thread. There, SIGINT (Ctrl-C) or SIGTERM would end this function before
-    # the group has ended. So ignore both signals.
-    with _without_interrupts() if group else nullcontext():
-        if not _ended(process, signal.SIGTERM, seconds, group):
-            _ended(process, signal.SIGKILL, seconds if group else math.inf, group)
+    if not _ended(process, signal.SIGTERM, seconds, group):
+        _ended(process, signal.SIGKILL, seconds if group else math.inf, group)
+
+
+def watch_group(
+    start: Callable[[], "subprocess.Popen[bytes]"],
+    watch: Callable[["subprocess.Popen[bytes]"], T],
+    seconds: float = END_SECONDS,
+) -> T:
+    """Start a process in a group of its own, watch it, and end the group, also after an exception.
+
+    `start` starts the process with start_new_session=True and returns it, or raises. The result is that of `watch`,
+    which may return before the process ends. `seconds` is as for end_process().
+
+    SIGINT (Ctrl-C) and SIGTERM end `watch` by the exception of their handler, but do not end this function before the
+    group has ended: a signal during `start` is handled when `watch` begins, and all signals after the first one are
+    dropped until the group has ended.
+    """
+    with _signals_held() as held:
+        process = start()
+        try:
+            with held.handled():
+                return watch(process)
+        finally:
+            end_process(process, seconds, group=True)
 
 
 def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: float, group: bool) -> bool:
@@ -83,16 +106,56 @@ def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: 
     return False
 
 
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM while the block runs. Outside the main thread the function has no
-    effect, because Python lets only the main thread set handlers, and runs all handlers there."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+class _Held:
+    """Signals that have come while their handlers are replaced by `handle()`."""
+
+    def __init__(self) -> None:
+        self.before: dict[int, Callable[[int, FrameType | None], object]] = {}  # the replaced handlers, by signal
+        self._came: int | None = None  # the first signal
+        self._handling = False  # whether the first signal is handled at once
+        self._handled = False
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """Handle the first signal, at once or later. Drop the others."""
+        if self._came is None:
+            self._came = number
+            if self._handling:
+                self._handle_first(frame)
+
+    def _handle_first(self, frame: FrameType | None = None) -> None:
+        if self._came is not None and not self._handled:
+            self._handled = True
+            self.before[self._came](self._came, frame)
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Handle a signal as soon as it comes while the block runs, and at its start the one that has come before."""
+        try:
+            self._handling = True
+            self._handle_first()
+            yield
+        finally:
+            self._handling = False
+
+    def end(self) -> None:
+        """Put the handlers back. Handle a signal that has come and has not been handled."""
+        for number, handler in self.before.items():
             signal.signal(number, handler)
+        self._handle_first()
+
+
+@contextmanager
+def _signals_held() -> Iterator[_Held]:
+    """Hold SIGINT and SIGTERM while the block runs, if Python functions handle them. Outside the main thread the
+    function has no effect, because Python runs all handlers in the main thread."""
+    held = _Held()
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    held.before[number] = handler
+                    signal.signal(number, held.handle)
+        yield held
+    finally:
+        held.end()

@@ -17,7 +17,7 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import StepFailed
 from vgpu_tools.base.paths import BUILD, CACHE, LOGS
-from vgpu_tools.base.process import end_process
+from vgpu_tools.base.process import watch_group
 from vgpu_tools.build import fingerprint
 
 NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")
@@ -48,8 +48,9 @@ class Job:
         with self.log.open("ab") as log:
             log.write(f"$ {' '.join(words)}\n".encode())
             log.flush()
-            try:
-                process = subprocess.Popen(
+
+            def start() -> "subprocess.Popen[bytes]":
+                return subprocess.Popen(
                     words,
                     cwd=cwd,
                     env=clean_environment(env),
@@ -58,20 +59,18 @@ class Job:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
+
+            try:
+                status = watch_group(start, lambda process: self._watch(process, log, expected_lines))
             except OSError as error:
                 raise StepFailed(self.step, self.log, f"cannot start {words[0]}: {error.strerror}") from None
-            try:
-                self._watch(process, log, expected_lines)
-            except BaseException:  # for example KeyboardInterrupt
-                end_process(process, group=True)
-                raise
-            if process.wait() != 0:
+            if status != 0:
                 log.flush()
-                raise StepFailed(self.step, self.log, f"{Path(words[0]).name} exited with {process.returncode}")
+                raise StepFailed(self.step, self.log, f"{Path(words[0]).name} exited with {status}")
 
-    def _watch(self, process: "subprocess.Popen[bytes]", log: BinaryIO, expected_lines: int) -> None:
+    def _watch(self, process: "subprocess.Popen[bytes]", log: BinaryIO, expected_lines: int) -> int:
         """Copy the output of a command to the log until end of file, and show the progress that
-        the lines report."""
+        the lines report. Return the command's exit status."""
         assert process.stdout
         lines = 0
         for line in process.stdout:
@@ -81,6 +80,7 @@ class Job:
             elif expected_lines and KBUILD.match(line):
                 lines += 1
                 self.meter.update(lines, expected_lines)
+        return process.wait()
 
     def fail(self, reason: str) -> StepFailed:
         """Return a StepFailed with the step's name and log. The caller has to raise it."""

@@ -19,7 +19,7 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, ROOT
-from vgpu_tools.base.process import END_SECONDS, die_with_parent, end_process, how_it_ended
+from vgpu_tools.base.process import END_SECONDS, die_with_parent, how_it_ended, watch_group
 from vgpu_tools.build import qemu
 from vgpu_tools.build import steps as build_steps
 from vgpu_tools.testing import guest_tests, rooms
@@ -187,21 +187,24 @@ class Tree:
         output = self.tree.parent / "output"
         limit = Limit(step.seconds, context.speed)
         with output.open("wb") as file:
-            process = subprocess.Popen(
-                ["sh", "-e", "-c", step.script],
-                cwd=self.tree,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_environment(),
-                start_new_session=True,
-                preexec_fn=partial(die_with_parent, signal.SIGTERM),
-            )
-            try:
+
+            def start() -> "subprocess.Popen[bytes]":
+                return subprocess.Popen(
+                    ["sh", "-e", "-c", step.script],
+                    cwd=self.tree,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    env=clean_environment(),
+                    start_new_session=True,
+                    preexec_fn=partial(die_with_parent, signal.SIGTERM),
+                )
+
+            def watch(process: "subprocess.Popen[bytes]") -> int | None:
                 with context.children.adopt(process.terminate):
-                    status = _wait(process, limit)
-            finally:
-                end_process(process, 3 * END_SECONDS, group=True)
+                    return _wait(process, limit)
+
+            status = watch_group(start, watch, 3 * END_SECONDS)
         return status, output.read_text(errors="replace")
 
 

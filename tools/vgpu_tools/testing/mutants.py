@@ -26,7 +26,7 @@ from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
-from vgpu_tools.base.process import END_SECONDS, end_process
+from vgpu_tools.base.process import END_SECONDS, watch_group
 from vgpu_tools.build import fingerprint
 from vgpu_tools.testing import changed, registry
 from vgpu_tools.testing.suite import BASIC, FULL
@@ -252,19 +252,19 @@ class Tree:
         and also after an exception."""
         log.write(f"$ ./vgpu {' '.join(words)}\n")
         log.flush()
-        process = subprocess.Popen(
-            ["./vgpu", *words],
-            cwd=self.tree,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=clean_environment(),
-            start_new_session=True,
-        )
-        try:
-            return process.wait()
-        finally:
-            end_process(process, SUITE_END_SECONDS, group=True)
+
+        def start() -> "subprocess.Popen[bytes]":
+            return subprocess.Popen(
+                ["./vgpu", *words],
+                cwd=self.tree,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=clean_environment(),
+                start_new_session=True,
+            )
+
+        return watch_group(start, lambda process: process.wait(), SUITE_END_SECONDS)
 
 
 def _write_pid(lock: TextIO) -> None:
