@@ -21,11 +21,11 @@ from avocado import Test
 from pydantic import ValidationError
 
 from vgpu_tools.base.environment import NOTHING_SET
-from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.errors import Failure, StepFailed
 from vgpu_tools.base.paths import BENCH, QEMU_DEVICE
 from vgpu_tools.base.process import end_process
 from vgpu_tools.bench import measure, rows, table
-from vgpu_tools.build import fingerprint, sources
+from vgpu_tools.build import fingerprint, sources, steps
 from vgpu_tools.cli import main
 from vgpu_tools.guest import monitor, options
 from vgpu_tools.guest.config import Guest
@@ -538,6 +538,17 @@ class Steps(Test):
                     time.sleep(0.1)
                 self.assertEqual(step.communicate()[0], b"interrupted\n")
             self.assertEqual(said.read_text(), "up\nend\n")
+
+    def test_full_disk(self) -> None:
+        """Catches: an error while the output is read, for example a full disk, is reported as a failed start."""
+        meter = mock.Mock()
+        meter.update.side_effect = OSError(errno.ENOSPC, "full")
+        with tempfile.TemporaryDirectory() as folder:
+            job = steps.Job("full", Path(folder) / "log", meter)
+            with self.assertRaisesRegex(OSError, "full"):
+                job.run(["echo", "[1/2]"])
+            with self.assertRaisesRegex(StepFailed, "cannot start no-such-command"):
+                job.run(["no-such-command"])
 
     def test_signals(self) -> None:
         """Catches: a process survives a signal that comes while it starts, or a second signal; a signal is lost; a

@@ -50,20 +50,20 @@ class Job:
             log.flush()
 
             def start() -> "subprocess.Popen[bytes]":
-                return subprocess.Popen(
-                    words,
-                    cwd=cwd,
-                    env=clean_environment(env),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+                try:
+                    return subprocess.Popen(
+                        words,
+                        cwd=cwd,
+                        env=clean_environment(env),
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+                except OSError as error:
+                    raise StepFailed(self.step, self.log, f"cannot start {words[0]}: {error.strerror}") from None
 
-            try:
-                status = watch_group(start, lambda process: self._watch(process, log, expected_lines))
-            except OSError as error:
-                raise StepFailed(self.step, self.log, f"cannot start {words[0]}: {error.strerror}") from None
+            status = watch_group(start, lambda process: self._watch(process, log, expected_lines))
             if status != 0:
                 log.flush()
                 raise StepFailed(self.step, self.log, f"{Path(words[0]).name} exited with {status}")
