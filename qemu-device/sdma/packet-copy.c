@@ -51,8 +51,12 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
     while (vgpu_sdma_payload_more(x, len)) {
-        /* A page at most, to limit the repetition after a stall. */
-        uint64_t n = MIN(vgpu_sdma_payload_piece(x, len), VGPU_PAGE_SIZE);
+        /*
+         * A page at most, to limit the repetition after a stall. The end of the
+         * time slice does not shorten the piece: the length decides which of
+         * several faults comes first.
+         */
+        uint64_t n = MIN(len - x->done, VGPU_PAGE_SIZE);
         unsigned i;
 
         for (i = 0; i < 2; i++) {

@@ -113,6 +113,46 @@ static void test_broadcast_faults(void)
 }
 
 /*
+ * A broadcast begins when 64 bytes of the time slice's 2 MiB are left. The end
+ * of its source and its second destination are unmapped. Catches: the end of
+ * the time slice shortens the piece of 4 KiB, so that the second destination
+ * faults before the source does.
+ */
+static void test_broadcast_piece(void)
+{
+    enum { LEN = 2048, FILL = 2 * MiB - 64 };
+    const uint64_t from = 0x10000000, to[2] = { 0x20000000, 0x30000000 };
+    const uint64_t page = QVGPU_PAGE, before = page - LEN / 2;
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_RAM, 2 * page, page);
+    uint64_t dst = qvgpu_alloc(v, QVGPU_RAM, 2 * page, page);
+    uint64_t filled = qvgpu_alloc(v, QVGPU_VRAM, 2 * MiB, page);
+    QVGPUSpace space;
+    unsigned n, slot;
+    QVGPUSdma q;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_sdma_open(&q, v, 2, SDMA_QUEUE_RLC(1), &space);
+    qvgpu_fill(v, src, 1, 0, 2 * page);
+    qvgpu_space_map(&space, from, src, page);
+    qvgpu_space_map(&space, to[0], dst, page);
+    qvgpu_pkt_fill(&q, qvgpu_space_place(&space, filled, 2 * MiB), 7, FILL, 4);
+    pkt_broadcast(&q, from + before, to[0], to[1], LEN);
+    qvgpu_sdma_kick(&q);
+    slot = qvgpu_ih_next_fault(v, VMID, from + page, false, true);
+    qvgpu_space_map(&space, from + page, src + page, page);
+    qvgpu_cam_ack(v, slot);
+    slot = qvgpu_ih_next_fault(v, VMID, to[1], true, true);
+    qvgpu_space_map(&space, to[1], dst + page, page);
+    qvgpu_cam_ack(v, slot);
+    qvgpu_sdma_finish(&q);
+    for (n = 0; n < 2; n++) {
+        qvgpu_expect(v, dst + n * page, 1, before, LEN);
+    }
+    qvgpu_stop(v);
+}
+
+/*
  * A surface of a rectangle copy. All members except the address are in
  * elements.
  */
@@ -227,6 +267,7 @@ void qvgpu_add_packet_copy_tests(void)
     qtest_add_func("/vgpu-kfd/sdma-copy/broadcast", test_broadcast);
     qtest_add_func("/vgpu-kfd/sdma-copy/broadcast-faults",
                    test_broadcast_faults);
+    qtest_add_func("/vgpu-kfd/sdma-copy/broadcast-piece", test_broadcast_piece);
     qtest_add_func("/vgpu-kfd/sdma-copy/rect", test_rect);
     qtest_add_func("/vgpu-kfd/sdma-copy/rect-largest", test_rect_largest);
 }
