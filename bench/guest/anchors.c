@@ -33,18 +33,6 @@ enum {
 	REGISTER_READS = 10000,	/* in a sample */
 };
 
-/*
- * Print samples that a loop has stored. The loop itself prints nothing, because the agent that
- * forwards the output would keep a virtual CPU awake.
- */
-static void print_rounds(const char *name, uint64_t bytes, const uint64_t *ns)
-{
-	int i;
-
-	for (i = 0; i < ROUNDS; i++)
-		sample(name, bytes, (double)ns[i] / 1e3, "us");
-}
-
 static bool is_null_disk(const char *disk)
 {
 	char path[NAME_MAX + 32], serial[32] = "";
@@ -98,6 +86,7 @@ static void disk_read(void)
 	}
 	page = must_map(VG_PAGE);
 	memset(page, 1, VG_PAGE);
+	await_quiet();
 	for (i = -UNMEASURED; i < ROUNDS; i++) {
 		uint64_t start = vg_now();
 		ssize_t n = pread(fd, page, VG_PAGE, 0);
@@ -107,7 +96,7 @@ static void disk_read(void)
 		must(n == (ssize_t)VG_PAGE ? 0 :
 		     vg_fail(n < 0 ? -errno : -EIO, "pread"), "disk-read");
 	}
-	print_rounds("disk-read", VG_PAGE, ns);
+	samples_us("disk-read", VG_PAGE, ns, ROUNDS);
 	vg_unmap_anon(page, VG_PAGE);
 	close(fd);
 }
@@ -184,6 +173,7 @@ static void round_trips(int to, int from)
 	char byte = 0;
 	int i;
 
+	await_quiet();
 	for (i = -UNMEASURED; i < ROUNDS; i++) {
 		uint64_t start = vg_now();
 		bool ok = write(to, &byte, 1) == 1 && read(from, &byte, 1) == 1;
@@ -192,7 +182,7 @@ static void round_trips(int to, int from)
 			ns[i] = vg_now() - start;
 		must(ok ? 0 : vg_fail(-EPIPE, "no answer"), "pipe-round-trip");
 	}
-	print_rounds("pipe-round-trip", 0, ns);
+	samples_us("pipe-round-trip", 0, ns, ROUNDS);
 }
 
 void bench_pipes(void)

@@ -30,8 +30,23 @@ struct bench {
 
 /* Print one sample as a JSON line; @bytes is 0 if no size applies. */
 void sample(const char *name, uint64_t bytes, double value, const char *unit);
+/*
+ * Print @n samples in us, from the times in ns that a loop has stored in @ns. Such a loop prints
+ * nothing itself, because the agent that forwards the output would keep a virtual CPU awake.
+ */
+void samples_us(const char *name, uint64_t bytes, const uint64_t *ns,
+		unsigned int n);
+/* Sleep for long enough that the agent has forwarded all samples printed before the call. */
+void await_quiet(void);
 /* If @r is an error, print vg_error() with @what and end the program. */
 void must(int r, const char *what);
+/*
+ * Wait until the fence value in a queue's page @ptrs is @seq. If it is not, sleep @poll_us before
+ * the next look at the value. End the program if the value is not there at the time @deadline, in
+ * ns of vg_now().
+ */
+void await_fence(const struct vg_bo *ptrs, uint32_t seq, unsigned int poll_us,
+		 uint64_t deadline);
 /* Call vg_map_anon(); a failure ends the program. */
 void *must_map(uint64_t bytes);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Measure the GPU: copies between memory domains, faults, migrations. */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -165,35 +166,62 @@ static void sweeps(struct bench *b, struct vg_bo *bo)
 }
 
 /*
- * Fault on single pages, 4 MiB apart. The neighbours of each page are not accessible, so each fault
- * maps exactly one page.
+ * Map @n pages, @stride bytes apart, that the CPU has and no GPU has mapped. The neighbours of each
+ * page are not accessible, so a fault on a page maps exactly this page.
+ */
+static char *lone_pages(struct bench *b, unsigned int n, uint64_t stride)
+{
+	char *p = mmap(NULL, n * stride, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned int i;
+
+	must(p == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "single faults");
+	stays(b, p, n * stride);
+	for (i = 0; i < n; i++) {
+		must(mprotect(p + i * stride, VG_PAGE, PROT_READ | PROT_WRITE) ?
+		     vg_fail(-errno, "mprotect") : 0, "single faults");
+		memset(p + i * stride, 1, VG_PAGE);
+	}
+	return p;
+}
+
+/*
+ * Measure the time from the raise of a fault to the replay, one fault at a time.
+ *
+ * The result is compared with disk-read. So, as in disk_read(), the program sleeps while the device
+ * and the driver work: a virtual CPU halts, and has to be woken. vg_queue_finish() would yield or
+ * sleep for 50 us at a time instead, and so keep a virtual CPU awake. SLEEP_US is longer than
+ * almost every fault, so that the timer of the sleep does not wake a virtual CPU during the fault.
+ * The engine has no work for the rest of the sleep. It spins for poll-ns at most, so the engine's
+ * thread is asleep, too, before the next fault.
  */
 static void single_faults(struct bench *b)
 {
-	enum { PAGES = 32 };
-	const uint64_t stride = 4 * VG_MIB, word = 1;
+	enum { FAULTS = 200, UNMEASURED = 10, SLEEP_US = 1000 };
+	const uint64_t stride = 4 * VG_MIB;
+	const uint32_t word = 1;
+	static uint64_t ns[FAULTS];
 	struct vg_queue *q = &b->queue;
-	char *p = mmap(NULL, PAGES * stride, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = lone_pages(b, UNMEASURED + FAULTS, stride), *page = p;
+	uint64_t deadline;
+	uint32_t seq;
 	int i;
 
-	must(p == MAP_FAILED ? vg_fail(-1, "mmap") : 0, "single faults");
-	stays(b, p, PAGES * stride);
-	for (i = 0; i < PAGES; i++) {
-		char *page = p + i * stride;
-
-		must(mprotect(page, VG_PAGE, PROT_READ | PROT_WRITE),
-		     "single faults");
-		memset(page, 1, VG_PAGE);
+	await_quiet();
+	for (i = -UNMEASURED; i < FAULTS; i++, page += stride) {
 		must(vg_emit_timestamp(q, 0), "single faults");
-		must(vg_emit_write(q, (uintptr_t)page,
-				   (const uint32_t *)&word, 1),
+		must(vg_emit_write(q, (uintptr_t)page, &word, 1),
 		     "single faults");
 		must(vg_emit_timestamp(q, 1), "single faults");
-		must(vg_queue_finish(q, VG_TIMEOUT_MS), "single faults");
-		sample("fault-single", VG_PAGE, engine_ns(b) / 1e3, "us");
+		must(vg_emit_fence(q, &seq), "single faults");
+		deadline = vg_deadline();
+		vg_queue_submit(q);
+		await_fence(&q->ptrs, seq, SLEEP_US, deadline);
+		if (i >= 0)
+			ns[i] = (uint64_t)engine_ns(b);
 	}
-	munmap(p, PAGES * stride);
+	samples_us("fault-single", VG_PAGE, ns, FAULTS);
+	munmap(p, (UNMEASURED + FAULTS) * stride);
 }
 
 void bench_faults(struct bench *b)

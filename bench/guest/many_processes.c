@@ -89,19 +89,6 @@ static void import_save_area(struct member *m, const struct crowd *c)
 	must(vg_bo_map_gpu(&m->save), "save area");
 }
 
-static void await(const struct vg_bo *ptrs, uint32_t seq, uint64_t deadline)
-{
-	volatile uint32_t *fence =
-		(void *)((char *)ptrs->cpu + VG_QUEUE_FENCE);
-
-	while (*fence != seq) {
-		must(vg_now() > deadline ?
-		     vg_fail(-ETIMEDOUT, "fence %u, not %u", *fence, seq) : 0,
-		     "crowd");
-		vg_sleep_us(POLL_US);
-	}
-}
-
 /* Submit a fence to every queue of @m, then wait for all these fences. */
 static void run_round(struct member *m, uint64_t deadline)
 {
@@ -117,9 +104,10 @@ static void run_round(struct member *m, uint64_t deadline)
 		vg_cq_submit(&m->cq[i]);
 	}
 	for (i = 0; i < m->n_sdma; i++)
-		await(&m->sdma[i].ptrs, m->sdma[i].seq, deadline);
+		await_fence(&m->sdma[i].ptrs, m->sdma[i].seq, POLL_US,
+			    deadline);
 	for (i = 0; i < m->n_cq; i++)
-		await(&m->cq[i].ptrs, m->cq[i].seq, deadline);
+		await_fence(&m->cq[i].ptrs, m->cq[i].seq, POLL_US, deadline);
 }
 
 static void member_run(struct member *m)

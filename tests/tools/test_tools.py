@@ -351,6 +351,17 @@ class Bench(Test):
         self.assertEqual(started["vgpu-bench"], [["--cpus=4", f"--qemu-args={measure.NULL_DISK}"]] * 2)
         self.assertIn(["--cpus=4"], started["vgpu-bench kfd"])
 
+    def test_stored_samples(self) -> None:
+        """Catches: a measurement of wake-ups prints its samples one by one, so that the agent, which forwards them,
+        keeps a virtual CPU awake; or the measurement of a fault polls for the fence, unlike the disk's read."""
+        for file, function in (("gpu", "single_faults"), ("anchors", "disk_read"), ("anchors", "round_trips")):
+            source = (BENCH / "guest" / f"{file}.c").read_text()
+            (body,) = re.findall(rf"^static void {function}\(.*?^}}$", source, re.DOTALL | re.MULTILINE)
+            self.assertLess(body.index("await_quiet();"), body.index("for ("))
+            self.assertIn("\tsamples_us(", body)
+            self.assertNotIn("sample(", body)
+            self.assertNotIn("vg_queue_finish(", body)
+
 
 class Builds(Test):
     """Copies of sources, and the fingerprints that decide whether a build step runs."""
