@@ -86,6 +86,8 @@ void bench_kfd(struct bench *b);
 void bench_peers(struct bench *b);
 /* Measure many processes with queues at once. The caller has not opened KFD. */
 void bench_crowd(void);
+/* Measure faults of many queues at once. The caller has not opened KFD. */
+void bench_fault_crowd(void);
 /* Measure munmap in a process without KFD. The caller has not opened KFD. */
 void bench_svm_bare(void);
 /* Measure shared virtual memory of 1 GiB. The guest needs more memory than the default size. */

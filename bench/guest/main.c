@@ -35,6 +35,7 @@ static const struct {
 	{ "evict", NULL, bench_evict },		/* only the evictions of "memory" */
 	{ "kfd", NULL, bench_kfd },		/* KFD's calls */
 	{ "crowd", bench_crowd, NULL },		/* many processes with queues */
+	{ "fault-crowd", bench_fault_crowd, NULL },	/* faults of many queues, on up to 4 GPUs */
 	{ "peers", NULL, bench_peers },		/* mappings on several GPUs */
 	/* shared virtual memory (SVM); needs 5 GiB of RAM and 2 GiB of VRAM */
 	{ "svm", bench_svm_bare, bench_svm },

@@ -350,6 +350,40 @@ class Bench(Test):
         self.assertEqual(started["vgpu-bench boot"], [["--cpus=4"]] * 2)
         self.assertEqual(started["vgpu-bench"], [["--cpus=4", f"--qemu-args={measure.NULL_DISK}"]] * 2)
         self.assertIn(["--cpus=4"], started["vgpu-bench kfd"])
+        self.assertEqual(started["vgpu-bench fault-crowd"], [["--cpus=4", *measure.FAULTING_GUEST]])
+
+    def test_fault_crowd(self) -> None:
+        """Catches: the table has no row for a load of faults that vgpu-bench measures, or has one for a load that
+        vgpu-bench does not measure; the goal for 64 queues is missing, or is compared with another load than one
+        queue."""
+        source = (BENCH / "guest" / "fault_crowd.c").read_text()
+        self.assertIn('"fault-crowd-%u-%u-%u", load->queues,\n\t\t load->processes, load->gpus);', source)
+        lists = [
+            tuple(map(int, re.findall(r"\d+", numbers)))
+            for name in ("queues", "processes", "gpus")
+            for numbers in re.findall(rf"unsigned int {name}\[\] = {{ (.*) }};", source)
+        ]
+        self.assertEqual(lists, [rows.CROWD_QUEUES, rows.CROWD_PROCESSES, rows.CROWD_GPUS])
+        crowd = [row for row in rows.rows({}) if row.key.name.startswith("fault-crowd-")]
+        rates = [row for row in crowd if row.key.unit == "faults/s"]
+        one = rows.Key("fault-crowd-1-1-1", 4096, "faults/s")
+        loads = {
+            f"fault-crowd-{queues}-{processes}-{gpus}"
+            for queues in lists[0]
+            for processes in lists[1]
+            for gpus in lists[2]
+            if queues >= processes
+        }
+        self.assertEqual(sorted(row.key.name for row in rates), sorted(loads))
+        self.assertEqual({row.against for row in rates if row.key != one}, {one})
+        self.assertEqual(
+            {row.key.name: row.bar for row in crowd if row.bar is not None},
+            {"fault-crowd-64-1-1": 12, "fault-crowd-64-8-1": 12},
+        )
+        (goal,) = [row for row in rates if row.key.name == "fault-crowd-64-1-1"]
+        result = rows.Result("", 4096, "faults/s", 60000, 60000, 60000, 1)
+        self.assertIn("✓", table.judge(goal, result, 12.0))
+        self.assertIn("✗", table.judge(goal, result, 11.9))
 
     def test_stored_samples(self) -> None:
         """Catches: a measurement of wake-ups prints its samples one by one, so that the agent, which forwards them,

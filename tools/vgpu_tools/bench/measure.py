@@ -204,6 +204,7 @@ def _steps(
         ("the memory manager", guest("vgpu-bench", "memory", more=MEMORY_GUEST)),
         ("KFD's calls", guest("vgpu-bench", "kfd")),
         ("100 processes", guest("vgpu-bench", "crowd")),
+        ("faults of many queues", guest("vgpu-bench", "fault-crowd", more=FAULTING_GUEST)),
         (f"{PEERS} GPUs", guest("vgpu-bench", "peers", more=PEERS_GUEST)),
         ("shared virtual memory", guest("vgpu-bench", "svm", more=MEMORY_GUEST)),
         ("ROCr", guest("vgpu-test-rocr", "bench", more=ROCM_GUEST)),

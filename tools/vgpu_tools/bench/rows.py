@@ -4,10 +4,15 @@ compared, or a bar, which is the goal for the result."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 
 MIB = 1 << 20
 PEERS = 8  # GPUs that a BO is mapped on
 FAULTING = 4  # GPUs that fault at once
+# Faults of many queues at once are measured for these numbers of queues on each GPU, of processes and of GPUs.
+CROWD_QUEUES = (1, 4, 16, 64)
+CROWD_PROCESSES = (1, 8)
+CROWD_GPUS = (1, 2, FAULTING)
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ def rows(results: Results) -> list[Row]:
     ):
         table.append(Row(label, key, minor, "CPU minor fault", bar=bar, lower_is_better=True))
     table.append(Row("one fault, raise to replay", lone, DISK_READ, "null disk read", bar=1, lower_is_better=True))
+    table += fault_crowd_rows()
     for name, label, against, other in (
         ("migrate-to-vram", "prefetch to VRAM", hmm_to, "test_hmm to device"),
         ("migrate-touch-back", "CPU touch brings it back", hmm_back, "test_hmm touch"),
@@ -131,6 +137,23 @@ def anchor_rows() -> Iterable[Row]:
         (HOST_WAKEUP, "anchor: wake-up of a thread of the host"),
     ):
         yield Row(label, key)
+
+
+def fault_crowd_rows() -> Iterable[Row]:
+    """Yield the rows of faults that many queues raise at once: the number of faults a second, and for one GPU the
+    number of faults for each interrupt. The reference is one queue of one process on one GPU."""
+    one = Key("fault-crowd-1-1-1", 4096, "faults/s")
+    for gpus, processes, queues in product(CROWD_GPUS, CROWD_PROCESSES, CROWD_QUEUES):
+        if queues < processes:
+            continue  # each process has a queue
+        label = f"faults: queues a GPU {queues}, processes {processes}, GPUs {gpus}"
+        key = replace(one, name=f"fault-crowd-{queues}-{processes}-{gpus}")
+        if key == one:
+            yield Row(label, key)
+        else:
+            yield Row(label, key, one, "one queue", bar=12 if queues == 64 and gpus == 1 else None)
+        if gpus == 1:
+            yield Row(label, replace(key, unit="faults/msi"))
 
 
 def copy_rows(results: Results) -> Iterable[Row]:
