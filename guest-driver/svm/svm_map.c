@@ -17,6 +17,7 @@
 #include "svm_map.h"
 #include "svm_node.h"
 #include "svm_range.h"
+#include "svm_trace.h"
 
 /**
  * struct svm_map_buf - scratch memory for one chunk; protected by svms->lock
@@ -292,8 +293,10 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		goto unreserve;
 
 	do {
+		trace_svm_hmm_begin(svm_process(svms)->pasid, iv.first, iv.last);
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
+		trace_svm_hmm_end(svm_process(svms)->pasid, iv.first, iv.last);
 		/*
 		 * After fork, a page in VRAM is shared copy-on-write. If the page's owner is
 		 * hmm.dev_private_owner, HMM returns the page read-only despite HMM_PFN_REQ_WRITE.

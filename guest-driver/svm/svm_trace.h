@@ -194,6 +194,18 @@ DEFINE_EVENT(svm_range_class, svm_range_unlink,
 	TP_ARGS(pasid, first, last)
 );
 
+/* Page tables and DMA slots are reserved, and hmm_range_fault() is about to be called. */
+DEFINE_EVENT(svm_range_class, svm_hmm_begin,
+	TP_PROTO(u16 pasid, unsigned long first, unsigned long last),
+	TP_ARGS(pasid, first, last)
+);
+
+/* hmm_range_fault() has returned, with or without an error. */
+DEFINE_EVENT(svm_range_class, svm_hmm_end,
+	TP_PROTO(u16 pasid, unsigned long first, unsigned long last),
+	TP_ARGS(pasid, first, last)
+);
+
 DECLARE_EVENT_CLASS(svm_list_class,
 	TP_PROTO(pid_t pid, u16 pasid),
 	TP_ARGS(pid, pasid),

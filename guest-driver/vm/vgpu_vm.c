@@ -16,6 +16,7 @@
 #include "hw/vgpu_hw.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
+#include "vgpu_vm_trace.h"
 
 /* Bit of vm_update_mode: the CPU, not SDMA, writes the tables of new render-node address spaces. */
 #define UPDATE_GFX_CPU		BIT(0)
@@ -302,6 +303,7 @@ void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 {
 	struct vgpu_vm_state *vs = to_vm_state(vm);
 	bool changed = false;
+	u64 page = first;
 	unsigned int i;
 
 	lockdep_assert_held(&vs->pt_lock);
@@ -312,9 +314,10 @@ void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 		 * Last argument 0: no fragments in PTBs. SVM later changes single pages, and writes
 		 * only the entries of these pages, not of a whole fragment.
 		 */
-		changed |= vgpu_pt_write(&vs->pt, first, &spans[i], 0);
-		first += spans[i].npages;
+		changed |= vgpu_pt_write(&vs->pt, page, &spans[i], 0);
+		page += spans[i].npages;
 	}
+	trace_vgpu_vm_write(vm, first, page - 1);
 	vgpu_vm_publish(vm, changed);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);

@@ -78,6 +78,27 @@ TRACE_EVENT(vgpu_vm_update,
 		  __entry->bo, vgpu_trace_place(__entry->place))
 );
 
+/*
+ * Entries of some pages were written for SVM, which maps no BOs. The device may not see the entries
+ * yet. If SDMA writes the entries, the packets were collected, but not submitted.
+ */
+TRACE_EVENT(vgpu_vm_write,
+	TP_PROTO(const struct vgpu_vm *vm, u64 first, u64 last),
+	TP_ARGS(vm, first, last),
+	TP_STRUCT__entry(
+		__field(u64, first)
+		__field(u64, last)
+		__field(u16, pasid)
+	),
+	TP_fast_assign(
+		__entry->first = first;
+		__entry->last = last;
+		__entry->pasid = to_vm_state(vm)->pasid;
+	),
+	TP_printk("pasid=%u [0x%llx 0x%llx]", __entry->pasid, __entry->first,
+		  __entry->last)
+);
+
 /* The translations of an address space are flushed from the TLB. */
 TRACE_EVENT(vgpu_vm_flush,
 	TP_PROTO(const struct vgpu_vm *vm, u8 vmid),

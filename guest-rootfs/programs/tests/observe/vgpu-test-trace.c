@@ -255,15 +255,20 @@ static void trace_reset(void)
 
 /*
  * The interrupt entry of a fault, its svm_fault event and its svm_service event must
- * have the same serial number. The fault's CAM slot must be acknowledged.
+ * have the same serial number. The fault's CAM slot must be acknowledged. A repair must look up
+ * the pages by HMM, and then write entries, between the first and the last event of a fault.
  */
 static void trace_fault(void)
 {
+	static const char * const repair[] = {
+		"svm_fault:", "svm_hmm_begin:", "svm_hmm_end:",
+		"vgpu_vm_write:", "svm_service:",
+	};
 	static const struct vg_queue none;
 	struct vg_queue q = none;
 	char serial[32], cam[32], want[64];
 	const char *at, *line;
-	unsigned int data3 = 0, n = 0;
+	unsigned int data3 = 0, n = 0, i;
 	struct vg_bo bo = { 0 };
 	uint8_t *p;
 
@@ -276,7 +281,8 @@ static void trace_fault(void)
 	vg_pattern_fill(p, VG_MIB, 7, 0);
 	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_ACCESS,
 		       gpu->gpu_id));
-	trace_on("vgpu_svm:* vgpu_hw:vgpu_ih_entry vgpu_hw:vgpu_cam_ack");
+	trace_on("vgpu_svm:* vgpu_hw:vgpu_ih_entry vgpu_hw:vgpu_cam_ack "
+		 "vgpu:vgpu_vm_write");
 	OK(vg_copy(&q, bo.cpu, p, VG_MIB));
 	trace_off();
 
@@ -302,6 +308,11 @@ static void trace_fault(void)
 		      serial);
 	}
 	CHECK(n, "no fault");
+	for (i = 0, at = text; i < sizeof(repair) / sizeof(repair[0]); i++) {
+		at = event(at, repair[i], "");
+		CHECK(at, "no %s after the step before it in %s", repair[i],
+		      text);
+	}
 	OK(vg_queue_destroy(&q));
 	OK(vg_bo_free(&bo));
 }
