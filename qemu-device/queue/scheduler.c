@@ -13,6 +13,7 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/timer.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/memory/iommu.h"
@@ -272,6 +273,7 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
         qemu_cond_timedwait(&t->wake, &w->lock,
                             DIV_ROUND_UP(MAX(left, 1), SCALE_MS));
     }
+    trace_vgpu_wake(w->s->id, w->client);
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
 }
 
