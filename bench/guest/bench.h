@@ -11,6 +11,9 @@
  */
 #define SAMPLES		5
 #define SWEEP		(64 * VG_MIB)
+/* Number of lone faults; and the largest number that an argument may give. */
+#define SINGLE_FAULTS	200
+#define MAX_COUNT	1024
 
 /**
  * struct bench - the GPU under measurement
@@ -18,12 +21,14 @@
  * @gpu: first GPU
  * @queue: SDMA queue on @gpu
  * @mem: size and usage of the memory of @gpu before the measurements
+ * @count: number of samples that an argument gives, at most MAX_COUNT; 0: no such argument
  */
 struct bench {
 	struct vg vg;
 	struct vg_gpu *gpu;
 	struct vg_queue queue;
 	struct vg_mem_info mem;
+	unsigned int count;
 };
 
 /* sample.c */
@@ -70,6 +75,8 @@ void bench_pipes(void);
 void bench_anchors(struct bench *b);
 void bench_copy(struct bench *b);
 void bench_faults(struct bench *b);
+/* Measure only the lone faults of bench_faults(), @b->count of them. */
+void bench_single_faults(struct bench *b);
 void bench_migration(struct bench *b);
 void bench_hmm(void);
 /*

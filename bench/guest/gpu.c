@@ -195,20 +195,20 @@ static char *lone_pages(struct bench *b, unsigned int n, uint64_t stride)
  * The engine has no work for the rest of the sleep. It spins for poll-ns at most, so the engine's
  * thread is asleep, too, before the next fault.
  */
-static void single_faults(struct bench *b)
+static void single_faults(struct bench *b, unsigned int faults)
 {
-	enum { FAULTS = 200, UNMEASURED = 10, SLEEP_US = 1000 };
+	enum { UNMEASURED = 10, SLEEP_US = 1000 };
 	const uint64_t stride = 4 * VG_MIB;
 	const uint32_t word = 1;
-	static uint64_t ns[FAULTS];
+	static uint64_t ns[MAX_COUNT];
 	struct vg_queue *q = &b->queue;
-	char *p = lone_pages(b, UNMEASURED + FAULTS, stride), *page = p;
+	char *p = lone_pages(b, UNMEASURED + faults, stride), *page = p;
 	uint64_t deadline;
 	uint32_t seq;
 	int i;
 
 	await_quiet();
-	for (i = -UNMEASURED; i < FAULTS; i++, page += stride) {
+	for (i = -UNMEASURED; i < (int)faults; i++, page += stride) {
 		must(vg_emit_timestamp(q, 0), "single faults");
 		must(vg_emit_write(q, (uintptr_t)page, &word, 1),
 		     "single faults");
@@ -220,8 +220,13 @@ static void single_faults(struct bench *b)
 		if (i >= 0)
 			ns[i] = (uint64_t)engine_ns(b);
 	}
-	samples_us("fault-single", VG_PAGE, ns, FAULTS);
-	munmap(p, (UNMEASURED + FAULTS) * stride);
+	samples_us("fault-single", VG_PAGE, ns, (int)faults);
+	munmap(p, (UNMEASURED + faults) * stride);
+}
+
+void bench_single_faults(struct bench *b)
+{
+	single_faults(b, b->count ? b->count : SINGLE_FAULTS);
 }
 
 void bench_faults(struct bench *b)
@@ -230,7 +235,7 @@ void bench_faults(struct bench *b)
 
 	must(vg_bo_create(&b->vg, b->gpu, SWEEP, VG_GTT, &bo), "GTT");
 	sweeps(b, &bo);
-	single_faults(b);
+	single_faults(b, SINGLE_FAULTS);
 	must(vg_bo_free(&bo), "free");
 }
 

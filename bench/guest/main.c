@@ -4,6 +4,7 @@
  * has name, bytes, value and unit. ./vgpu bench compares the values.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,8 @@ static const struct {
 } parts[] = {
 	{ "boot", bench_boot, NULL },		/* the boot, in a guest without disks */
 	{ "anchors", bench_pipes, bench_anchors },	/* anchors; needs a disk, see anchors.c */
+	/* lone faults; a second argument is their number */
+	{ "fault-single", NULL, bench_single_faults },
 	/* memory manager; needs 5 GiB of RAM and 2 GiB of VRAM */
 	{ "memory", bench_tables, bench_memory },
 	{ "evict", NULL, bench_evict },		/* only the evictions of "memory" */
@@ -42,11 +45,18 @@ static const struct {
 	{ "svm-gpus", NULL, bench_svm_gpus },	/* faults of several GPUs in SVM */
 };
 
-static int run_part(const char *name)
+/* Run a part. @count is the second argument of the program, or NULL. */
+static int run_part(const char *name, const char *count)
 {
 	static struct bench b;
+	unsigned long n = count ? strtoul(count, NULL, 10) : 0;
 	unsigned int i;
 
+	if (count && (!n || n > MAX_COUNT)) {
+		fprintf(stderr, "vgpu-bench: %s: want a number from 1 to %d\n", count, MAX_COUNT);
+		return 2;
+	}
+	b.count = (unsigned int)n;
 	for (i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (strcmp(name, parts[i].name))
 			continue;
@@ -70,7 +80,7 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (argc > 1)
-		return run_part(argv[1]);
+		return run_part(argv[1], argc > 2 ? argv[2] : NULL);
 	bench_cpu();
 	bench_pipes();
 	/*
