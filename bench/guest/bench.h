@@ -63,6 +63,8 @@ void *must_map(uint64_t bytes);
  */
 void bench_boot(void);
 void bench_cpu(void);
+/* Measure only the page faults of bench_cpu(). */
+void bench_cpu_faults(void);
 /*
  * Measure wake-ups between two processes. The caller has not opened KFD: the MMU notifiers of a
  * process that uses KFD run at a fork.

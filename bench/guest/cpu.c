@@ -74,7 +74,7 @@ static void cpu_memcpy(void)
 	vg_unmap_anon(dst, SWEEP);
 }
 
-static void cpu_faults(void)
+void bench_cpu_faults(void)
 {
 	unsigned int s;
 
@@ -94,7 +94,7 @@ static void cpu_faults(void)
 void bench_cpu(void)
 {
 	cpu_memcpy();
-	cpu_faults();
+	bench_cpu_faults();
 }
 
 /*

@@ -31,6 +31,7 @@ static const struct {
 } parts[] = {
 	{ "boot", bench_boot, NULL },		/* the boot, in a guest without disks */
 	{ "anchors", bench_pipes, bench_anchors },	/* anchors; needs a disk, see anchors.c */
+	{ "cpu-faults", bench_cpu_faults, NULL },	/* faults of the CPU on untouched memory */
 	/* lone faults; a second argument is their number */
 	{ "fault-single", NULL, bench_single_faults },
 	/* memory manager; needs 5 GiB of RAM and 2 GiB of VRAM */

@@ -2,5 +2,5 @@
 """./vgpu bench: runs the benchmarks (bench/ and others) and prints the results. Some results have a
 reference, for example the rate of a memcpy.
 
-The entry point is the module `measure`.
+The entry points are `measure` and, for ./vgpu fault-path, `fault_path`.
 """

@@ -45,6 +45,7 @@ DISK_READ = Key("disk-read", 4096, "us")  # what a PCI device costs that wakes a
 PIPE_ROUND_TRIP = Key("pipe-round-trip", 0, "us")
 REGISTER_READ = Key("register-read", 0, "us")
 HOST_WAKEUP = Key("host-wakeup", 0, "us")
+CPU_MINOR_FAULT = Key("cpu-minor-fault", 64 * MIB, "us/page")  # of vgpu-bench in the guest
 
 
 @dataclass(frozen=True)

@@ -216,6 +216,42 @@ def pictures(words: list[str]) -> int:
     return 0
 
 
+def fault_path(words: list[str]) -> int:
+    """./vgpu fault-path"""
+    from rich.console import Console
+
+    from vgpu_tools.base.paths import BUILD
+    from vgpu_tools.bench import fault_path, path_table
+    from vgpu_tools.docs import run_pictures
+    from vgpu_tools.trace import path_report
+
+    parser = Parser()
+    parser.add_argument("--samples", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--from", dest="numbers", type=Path)
+    parser.add_argument("--compare", type=Path)
+    parser.add_argument("-o", dest="output", type=Path)
+    split = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:split])
+    # Find errors of the user before the guest runs.
+    fault_path.check(options.samples, options.rounds)
+    before = path_report.load(options.compare) if options.compare else None
+    if options.output:
+        run_pictures.check(options.output)
+        run_pictures.prepare()
+    if options.numbers:
+        report = path_report.load(options.numbers)
+    else:
+        report = fault_path.take(words[split + 1 :], options.samples, options.rounds, environment.read())
+        path_report.save(options.save or BUILD / "fault-path.json", report)
+    path_table.show(report, before, Console() if sys.stdout.isatty() else Console(width=path_table.WIDTH))
+    if options.output:
+        text = path_table.text(report, before)
+        print(*run_pictures.draw_path(path_report.picture(report, before), text, options.output), sep="\n")
+    return 0
+
+
 def compile_commands(words: list[str]) -> int:
     """./vgpu compile-commands"""
     from vgpu_tools.build import compile_commands

@@ -35,6 +35,10 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu docs [--look]                    build the documentation site; --look: check it in a browser (TAP)
        ./vgpu pictures [-o FOLDER] [--from FILE]   record runs, draw their pictures in docs/pictures/runs (minutes);
                                                --from: draw the numbers of an earlier call (build/pictures/runs.json)
+       ./vgpu fault-path [--samples N] [--rounds R] [--save FILE] [--compare FILE] [-o FOLDER] [-- OPTIONS OF RUN]
+                                               a lone fault, hop by hop: a table; its numbers in FILE
+                                               (build/fault-path.json); --compare: beside an earlier FILE; -o: a picture
+       ./vgpu fault-path --from FILE [--compare FILE] [-o FOLDER]   show saved numbers
        ./vgpu demo|bench|check|compile-commands   called by make
 
 options of run, shell and gdb:
@@ -80,6 +84,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "qtest": commands.qtest,
     "check": commands.check,
     "docs": commands.docs,
+    "fault-path": commands.fault_path,
     "pictures": commands.pictures,
     "compile-commands": commands.compile_commands,
     "check-cycles": commands.check_cycles,

@@ -3,6 +3,7 @@
 JSON of `vgpu_tools.trace.runs`."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
@@ -14,6 +15,7 @@ from vgpu_tools.docs.pictures import FOLDER, RUNS
 PLACE = ROOT / FOLDER / RUNS
 # Names of the pictures. They are also keys in the JSON of vgpu_tools.trace.runs.
 NAMES = ("demo-timeline", "pressure", "fault-latency", "one-fault", "svm-life")
+PATH = "fault-path"  # name of the picture of ./vgpu fault-path, and its key in the JSON
 FACTS = "runs.txt"  # the file beside the pictures with the facts about the runs: see facts()
 
 
@@ -51,11 +53,24 @@ def draw(file: Path, folder: Path) -> None:
     `folder`."""
     numbers = file.read_text() if file.is_file() else ""
     text = facts(numbers)
+    _render(numbers, folder)
+    (folder / FACTS).write_text(text)
+
+
+def _render(numbers: str, folder: Path) -> None:
+    """Draw each picture that `numbers`, a JSON object, has, and write it to `folder`."""
     folder.mkdir(exist_ok=True)
     cache = BUILD / "docs-cache" / "matplotlib"
     cache.mkdir(parents=True, exist_ok=True)
     docs_environment.run("run_pictures", [folder.absolute()], numbers, {"MPLCONFIGDIR": str(cache)})
-    (folder / FACTS).write_text(text)
+
+
+def draw_path(numbers: Mapping[str, object], table: str, folder: Path) -> list[Path]:
+    """Draw the breakdown of a lone fault (./vgpu fault-path). `table` is its text, for a file beside the picture.
+    Return the files."""
+    _render(json.dumps(numbers, ensure_ascii=False), folder)
+    (folder / f"{PATH}.txt").write_text(table)
+    return [folder / f"{PATH}.svg", folder / f"{PATH}.txt"]
 
 
 def pictures(folder: Path) -> list[Path]:

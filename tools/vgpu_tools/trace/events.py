@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 DEVICE_LINE = re.compile(r"(\d+)@(\d+)\.(\d{6}):(vgpu_\w+) (\S+) ?(.*)")
-GUEST_LINE = re.compile(r"\s*(\S.*)-(\d+)\s+(?:\(\s*([\d-]+)\)\s+)?\[\d+\]\s+\S+\s+(\d+): (\w+): ?(.*)")
+# The numbers of a line are short, because Python refuses to convert a number of thousands of digits.
+GUEST_LINE = re.compile(
+    r"\s*(\S.*)-(\d{1,10})\s+(?:\(\s*([\d-]{1,10})\)\s+)?\[(\d{1,5})\]\s+\S+\s+(\d{1,20}): (\w+): ?(.*)"
+)
 WORD = re.compile(r"(\w+)=(\S+)")
 SECTION = re.compile(r"^== (\w+)\n", re.MULTILINE)
 STAMP_NS = 1000  # resolution of the device's stamps
@@ -28,6 +31,7 @@ class Event:
     text: str
     words: dict[str, str] = field(default_factory=dict)
     process: int = 0  # process id of the task; the thread's id if ftrace has no process id
+    cpu: int = -1  # virtual CPU of a guest's event
 
     def number(self, key: str) -> int:
         """Return the value of the field `key` as an integer. The event's text has fields as KEY=VALUE."""
@@ -51,8 +55,8 @@ def guest_events(text: str) -> list[Event]:
     events = []
     for line in text.splitlines():
         if match := GUEST_LINE.fullmatch(line):
-            task, thread, group, ticks, name, said = match.groups()
-            event = Event(int(ticks), int(thread), task, name, said, dict(WORD.findall(said)))
+            task, thread, group, cpu, ticks, name, said = match.groups()
+            event = Event(int(ticks), int(thread), task, name, said, dict(WORD.findall(said)), cpu=int(cpu))
             event.process = int(group) if group and group.isdigit() else event.thread
             events.append(event)
     return sorted(events, key=lambda event: event.at)
@@ -66,7 +70,7 @@ def sections(text: str) -> dict[str, str]:
 
 def lost(stats: str) -> int:
     """Return the number of events that ftrace lost because its buffers were full."""
-    return sum(int(number) for number in re.findall(r"^(?:overrun|dropped events): (\d+)$", stats, re.MULTILINE))
+    return sum(int(number) for number in re.findall(r"^(?:overrun|dropped events): (\d{1,20})$", stats, re.MULTILINE))
 
 
 def counters(text: str) -> dict[str, int]:

@@ -128,17 +128,24 @@ def _run(workload: Workload, environment: Environment) -> Recorded:
     return Recorded(sides, output.lines)
 
 
-def facts(accelerator: str, runs: dict[str, Recorded]) -> dict[str, object]:
-    """Return the facts for the captions: command, commit, date, machine, precision of the clocks, and doubts
-    (inconsistencies that were found in the recordings)."""
+def origin(command: str, accelerator: str) -> dict[str, str]:
+    """Return from where measured numbers come: command, commit, date, machine."""
     commit = output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"]).strip() or "unknown"
     if output_of(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"]).strip():
         commit += " and changes"
     return {
-        "command": COMMAND,
+        "command": command,
         "commit": commit,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": f"{accelerator.upper()}, {os.cpu_count()} host CPUs",
+    }
+
+
+def facts(accelerator: str, runs: dict[str, Recorded]) -> dict[str, object]:
+    """Return the facts for the captions: command, commit, date, machine, precision of the clocks, and doubts
+    (inconsistencies that were found in the recordings)."""
+    return {
+        **origin(COMMAND, accelerator),
         "clock_us": {name: run.sides.clock_ns / 1000 for name, run in runs.items()},
         "doubts": [f"{name}: {doubt}" for name, run in runs.items() for doubt in run.sides.doubts],
     }

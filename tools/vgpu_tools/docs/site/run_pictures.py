@@ -15,7 +15,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vgpu_tools.docs.site import fault_picture, life_picture
+from vgpu_tools.docs.site import fault_picture, life_picture, path_picture
 from vgpu_tools.docs.site.axis import Numbers, Warp, duration, microseconds
 from vgpu_tools.docs.site.style import (
     BAND,
@@ -204,6 +204,7 @@ DRAWERS = {
     "fault-latency": latency,
     "one-fault": fault_picture.draw,
     "svm-life": life_picture.draw,
+    "fault-path": path_picture.draw,
 }
 
 
@@ -226,12 +227,12 @@ def svg(figure: Figure, name: str, data: Numbers, run: Numbers) -> str:
 
 
 def main() -> None:
-    """Draw all pictures."""
+    """Draw the pictures whose numbers are given."""
     folder = Path(sys.argv[1])
     numbers = json.load(sys.stdin)
     matplotlib.rcParams.update(SETTINGS)
-    for name, draw in DRAWERS.items():
-        figure = draw(numbers[name], numbers["run"])
+    for name in DRAWERS.keys() & numbers.keys():
+        figure = DRAWERS[name](numbers[name], numbers["run"])
         (folder / f"{name}.svg").write_text(svg(figure, name, numbers[name], numbers["run"]))
 
 
