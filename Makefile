@@ -7,6 +7,7 @@
 #   SUITE=NAME                    run only that suite (make test, test-full, test-long)
 #   CHANGED=1                     run only the tests that the changed files can break (make test)
 #   FUZZ_S=N FUZZ=NAME            FUZZ_S: seconds for each fuzzer; FUZZ: the only fuzzer to run (make fuzz)
+#   BASE=FILE                     compare the results with those of FILE, a bench.json of an earlier run (make bench)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -44,8 +45,8 @@ FUZZ ?= fuzz-model fuzz-generic
 fuzz: ## run the fuzzers of the device, FUZZ_S= seconds each (60)
 	@./vgpu test --long --seconds $(FUZZ_S) $(FUZZ)
 
-bench: ## run all benchmarks; results as a table and in build/bench.json
-	@./vgpu bench
+bench: ## run all benchmarks; results as a table and in build/bench.json; BASE=FILE: compare with an earlier bench.json
+	@./vgpu bench $(if $(BASE),--base '$(BASE)')
 
 qemu: ## build QEMU with the device
 	@./vgpu build qemu

@@ -5,8 +5,6 @@ A missed bar (the goal for a result) does not change the exit status.
 """
 
 import argparse
-import json
-import os
 import platform
 import shlex
 import statistics
@@ -15,10 +13,9 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, FiniteFloat, ValidationError
 from rich.console import Console
 
 from vgpu_tools.base.arguments import join_values
@@ -26,6 +23,9 @@ from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import Environment, inherited_environment
 from vgpu_tools.base.errors import Failure, refused_by_machine
 from vgpu_tools.base.paths import BENCH, BUILD, CACHE, ROOT
+from vgpu_tools.base.process import CPUS
+from vgpu_tools.bench import compare
+from vgpu_tools.bench.document import Document, load, processor, write
 from vgpu_tools.bench.rows import FAULTING, PEERS, Key, Result, Results
 from vgpu_tools.bench.table import show
 from vgpu_tools.build import qemu
@@ -57,7 +57,7 @@ class Sample(BaseModel):
     name: str
     bytes: int
     unit: str
-    value: float
+    value: FiniteFloat
 
 
 def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | None = None) -> str:
@@ -157,24 +157,33 @@ def in_guest(samples: Samples, words: Sequence[str], command: Sequence[str], env
     collect(samples, output.decode(errors="replace"))
 
 
+def quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """Return the lower and the upper quartile of one or more values, interpolated between neighbouring values."""
+    if len(values) < 2:
+        return values[0], values[0]
+    lower, _, upper = statistics.quantiles(values, n=4, method="inclusive")
+    return lower, upper
+
+
 def reduce(samples: Samples) -> Results:
     return {
-        key: Result(key.name, key.bytes, key.unit, statistics.median(got), min(got), max(got), len(got))
+        key: Result(
+            key.name, key.bytes, key.unit, statistics.median(got), min(got), max(got), len(got), *quartiles(got)
+        )
         for key, got in samples.items()
     }
 
 
-def write(results: Results, options: Sequence[str], path: Path) -> None:
-    """Write a JSON file with the machine, the options of the guests and every result."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    document = {
-        "machine": platform.machine(),
-        "cpus": len(os.sched_getaffinity(0)),
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "options": list(options),
-        "results": [asdict(result) for result in results.values()],
-    }
-    path.write_text(json.dumps(document, indent=1) + "\n")
+def document(results: Results, options: Sequence[str]) -> Document:
+    """Return what the JSON file has: the host, the time, the options of the guests and every result."""
+    return Document(
+        machine=platform.machine(),
+        processor=processor(),
+        cpus=CPUS,
+        time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        options=list(options),
+        results=list(results.values()),
+    )
 
 
 def _steps(
@@ -212,31 +221,59 @@ def _steps(
     ]
 
 
-def main(arguments: Sequence[str], environment: Environment) -> int:
-    """Run all steps, print the table, and write the JSON file. Return 0, or 1 if something could
-    not be measured."""
+def nothing() -> None:
+    """The default of main()'s `prepare`."""
+
+
+def main(arguments: Sequence[str], environment: Environment, prepare: Callable[[], object] = nothing) -> int:
+    """Run all steps, print the table, and write the JSON file. Return 0, or 1 if something could not be measured.
+    `prepare` builds what the steps need; main() calls it when the arguments are known to be right. Raises Failure if a
+    file of results cannot be used."""
     parser = argparse.ArgumentParser(
         prog="vgpu bench", description="Runs all benchmarks; options after -- go to ./vgpu run."
     )
     parser.add_argument("--boots", type=int, default=3, help="warm boots, and guests that run vgpu-bench (3)")
     parser.add_argument("--output", type=Path, default=BUILD / "bench.json", help="where the results go")
+    parser.add_argument("--base", type=Path, help="results of an earlier run, with which the new results are compared")
+    parser.add_argument("--from", dest="given", type=Path, help="show these results of an earlier run; measure nothing")
     parser.add_argument("options", nargs="*", help="options for ./vgpu run")
     chosen = parser.parse_args(arguments)
+    # Load the files first, so that a file that cannot be used ends the command before the measurement, and so that
+    # --base may name the file that --output replaces.
+    base = load(chosen.base) if chosen.base else None
+    given = load(chosen.given) if chosen.given else None
 
-    # Without a terminal, use a fixed width that has room for all columns of the table.
+    # Without a terminal, use fixed widths that have room for all columns of the tables.
     console = Console() if sys.stdout.isatty() else Console(width=150)
+    wider = Console() if sys.stdout.isatty() else Console(width=200)
     progress = Console(stderr=True)
-    samples: Samples = defaultdict(list)
     problems: list[str] = []
-    for label, step in _steps(samples, chosen.options, chosen.boots, environment):
+    if given:
+        now = given
+    else:
+        prepare()
+        samples = _measure(chosen.options, chosen.boots, environment, progress, problems)
+        now = document(reduce(samples), chosen.options)
+    missing = show(now.by_key(), console)
+    if not given:
+        problems += [f"not measured: {label}" for label in missing]
+        write(now, chosen.output)
+    if base:
+        compare.show(base, now, str(chosen.base), wider)
+    for problem in problems:
+        progress.print(f"bench: {problem}", style="red", highlight=False, markup=False)
+    return 1 if problems else 0
+
+
+def _measure(
+    options: Sequence[str], boots: int, environment: Environment, progress: Console, problems: list[str]
+) -> Samples:
+    """Run all steps, and return the samples. The reasons of failed steps are appended to `problems`."""
+    samples: Samples = defaultdict(list)
+    for label, step in _steps(samples, options, boots, environment):
         progress.print(f"bench: {label}", highlight=False)
         try:
             step()
         except BenchError as error:
             problems.append(str(error))
-    results = reduce(samples)
-    problems += [f"not measured: {label}" for label in show(results, console)]
-    write(results, chosen.options, chosen.output)
-    for problem in problems:
-        progress.print(f"bench: {problem}", style="red", highlight=False, markup=False)
-    return 1 if problems else 0
+    return samples

@@ -26,7 +26,7 @@ class Key:
 
 @dataclass
 class Result:
-    """The samples of one measurement (see Key), reduced to their median, range and number."""
+    """The samples of one measurement (see Key), reduced to their median, range, number and quartiles."""
 
     name: str
     bytes: int
@@ -35,6 +35,10 @@ class Result:
     lowest: float
     highest: float
     samples: int
+    # A quarter of the samples are at most the lower quartile, a quarter at least the upper quartile. None: the result
+    # comes from a file that was written before there were quartiles.
+    lower_quartile: float | None = None
+    upper_quartile: float | None = None
 
 
 Results = dict[Key, Result]

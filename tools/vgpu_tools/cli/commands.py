@@ -112,8 +112,7 @@ def bench(words: list[str]) -> int:
     """./vgpu bench"""
     from vgpu_tools.bench import measure
 
-    build(["bench"])
-    return measure.main(words, environment.read())
+    return measure.main(words, environment.read(), lambda: build(["bench"]))
 
 
 def test(words: list[str]) -> int:
