@@ -54,6 +54,8 @@ void await_fence(const struct vg_bo *ptrs, uint32_t seq, unsigned int poll_us,
 		 uint64_t deadline);
 /* Call vg_map_anon(); a failure ends the program. */
 void *must_map(uint64_t bytes);
+/* Map @bytes of anonymous memory without touching it; a failure ends the program. */
+void *must_reserve(uint64_t bytes);
 
 /* Parts of the benchmark. main.c calls each function. */
 
@@ -103,5 +105,10 @@ void bench_svm_bare(void);
 void bench_svm(struct bench *b);
 /* Measure faults of several GPUs at once. With one GPU, end the program with an error. */
 void bench_svm_gpus(struct bench *b);
+/*
+ * Load VRAM for a measurement of migration. @kind is "idle" or "busy". The caller has not opened
+ * KFD. Return the exit status of the program.
+ */
+int bench_vram_load(const char *kind);
 
 #endif /* BENCH_H */

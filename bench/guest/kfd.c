@@ -5,21 +5,25 @@
  * - the calls that allocate, map, unmap and free a BO (also on the render node, as a comparison);
  * - the creation and destruction of queues;
  * - events;
- * - mappings on several GPUs.
+ * - mappings on several GPUs;
+ * - how the cost of queues and of mappings grows with their number (curves.h).
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "curves.h"
 #include "render.h"
 
 #define LIFE_BYTES	(2 * VG_MIB)
 #define RING_BYTES	(64 * VG_KIB)
+#define SMALL_RING	(4 * VG_KIB)	/* ring of one of many queues */
 
 enum { LIVES = 200, QUEUES = 20, TRIPS = 2000 };
 
@@ -385,4 +389,135 @@ void bench_peers(struct bench *b)
 		}
 		must(vg_bo_free(&bo), "peers");
 	}
+}
+
+/* Measure one call that maps a GTT BO of 2 MiB on @n GPUs. */
+void curve_gpus(uint64_t n)
+{
+	static struct bench b;
+	uint32_t ids[VG_MAX_GPUS];
+	struct vg_bo bo;
+	int i;
+
+	must(vg_open_xnack(&b.vg), "opening KFD");
+	b.gpu = &b.vg.gpu[0];
+	must(n && n <= (uint64_t)b.vg.n_gpus ? 0 :
+	     vg_fail(-ENODEV, "%lu GPUs of %d", n, b.vg.n_gpus), "GPUs");
+	for (i = 0; i < b.vg.n_gpus; i++)
+		ids[i] = b.vg.gpu[i].gpu_id;
+	/* With a queue, as in bench_peers(): the driver keeps the BO resident. */
+	must(vg_queue_create(&b.vg, b.gpu, RING_BYTES, &b.queue), "queue");
+	must(vg_bo_alloc(&b.vg, b.gpu, LIFE_BYTES, VG_GTT, &bo), "GPUs");
+	/* The first call also allocates page tables, so it gives no value. */
+	map_us(&b, &bo, ids, (uint32_t)n);
+	for (i = 0; i < SAMPLES; i++)
+		curve_point("gpus-map", n, map_us(&b, &bo, ids, (uint32_t)n),
+			    "us");
+}
+
+/**
+ * struct queues - many compute queues of a process
+ */
+struct queues {
+	/** @vg: the open KFD */
+	struct vg vg;
+	/** @save: context save area of all queues; they share it, because no waves are saved */
+	struct vg_bo save;
+	/** @n: number of elements of @cq and @args */
+	uint64_t n;
+	/** @cq: buffers of the queues, and the queues while they exist */
+	struct vg_cq *cq;
+	/** @args: arguments of CREATE_QUEUE, which vg_cq_args() takes long to make */
+	struct kfd_ioctl_create_queue_args *args;
+};
+
+static void queues_prepare(struct queues *all, uint64_t n)
+{
+	struct vg_gpu *gpu = &all->vg.gpu[0];
+	uint64_t i;
+
+	all->n = n;
+	all->cq = calloc(n, sizeof(*all->cq));
+	all->args = calloc(n, sizeof(*all->args));
+	must(n && all->cq && all->args ? 0 :
+	     vg_fail(-ENOMEM, "%lu queues", n), "queues");
+	must(vg_save_area(&all->vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM,
+			  &all->save), "save area");
+	for (i = 0; i < n; i++) {
+		must(vg_cq_prepare(&all->vg, gpu, &all->save, SMALL_RING, false,
+				   &all->cq[i]), "queues");
+		vg_cq_args(&all->cq[i], &all->args[i]);
+	}
+}
+
+/* Create all queues. Return the time of the CREATE_QUEUE calls in ms. */
+static double queues_create(struct queues *all)
+{
+	uint64_t i, start = vg_now();
+	int r;
+
+	for (i = 0; i < all->n; i++) {
+		r = vg_ioctl(&all->vg, AMDKFD_IOC_CREATE_QUEUE, &all->args[i]);
+		must(r ? vg_fail(r, "CREATE_QUEUE %lu", i) : 0, "queues");
+	}
+	return curve_ms(start);
+}
+
+static void queues_map_doorbells(struct queues *all)
+{
+	uint64_t i;
+
+	for (i = 0; i < all->n; i++) {
+		struct vg_cq *q = &all->cq[i];
+
+		q->id = all->args[i].queue_id;
+		q->doorbell = vg_doorbell_map(&all->vg,
+					      all->args[i].doorbell_offset,
+					      &q->doorbell_page);
+		must(q->doorbell ? 0 : -ENOMEM, "queues");
+	}
+}
+
+/* Submit a fence to each queue, then wait for all fences. Return the time in ms. */
+static double queues_round(struct queues *all)
+{
+	uint64_t i, start = vg_now();
+
+	for (i = 0; i < all->n; i++) {
+		must(vg_cq_emit_fence(&all->cq[i]), "queues");
+		vg_cq_submit(&all->cq[i]);
+	}
+	for (i = 0; i < all->n; i++)
+		must(vg_cq_wait(&all->cq[i], VG_TIMEOUT_MS), "queues");
+	return curve_ms(start);
+}
+
+/* Destroy all queues, but keep their buffers. Return the time in ms. */
+static double queues_destroy(struct queues *all)
+{
+	uint64_t i, start = vg_now();
+
+	for (i = 0; i < all->n; i++)
+		must(vg_queue_end(&all->vg, all->cq[i].id,
+				  all->cq[i].doorbell_page), "queues");
+	return curve_ms(start);
+}
+
+void curve_queues(uint64_t n)
+{
+	static struct queues all;
+	uint64_t i;
+
+	must(vg_open(&all.vg), "opening KFD");
+	queues_prepare(&all, n);
+	curve_memory_begin("queues", n);
+	curve_point("queues-create", n, queues_create(&all), "ms");
+	curve_memory_end("queues", n);
+	queues_map_doorbells(&all);
+	curve_point("queues-round", n, queues_round(&all), "ms");
+	curve_point("queues-destroy", n, queues_destroy(&all), "ms");
+	/* Clear wptr, so that the new queues do not execute the old packets. */
+	for (i = 0; i < n; i++)
+		memset(all.cq[i].ptrs.cpu, 0, VG_PAGE);
+	queues_create(&all);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * vgpu-bench: measure in the guest, and print each sample as a line with a JSON object that
- * has name, bytes, value and unit. ./vgpu bench compares the values.
+ * has name, bytes, value and unit. ./vgpu bench compares the values. "curve" measures for
+ * ./vgpu bench-curves, whose lines curves.c describes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "curves.h"
 
 static void open_gpu(struct bench *b)
 {
@@ -80,6 +82,10 @@ int main(int argc, char **argv)
 	int status;
 	pid_t pid;
 
+	if (argc > 1 && !strcmp(argv[1], "curve"))
+		return bench_curve(argc - 2, argv + 2);
+	if (argc > 2 && !strcmp(argv[1], "vram-load"))
+		return bench_vram_load(argv[2]);
 	if (argc > 1)
 		return run_part(argv[1], argc > 2 ? argv[2] : NULL);
 	bench_cpu();

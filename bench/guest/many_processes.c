@@ -7,12 +7,15 @@
  * queue, and destroys the queues.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "curves.h"
 
 #define RING_BYTES	(4 * VG_KIB)
 #define LIMIT_NS	120000000000ull
@@ -32,6 +35,8 @@ enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
  * struct crowd - state shared by the processes
  */
 struct crowd {
+	/** @processes: number of processes, at most PROCESSES */
+	int processes;
 	/**
 	 * @save: dma-buf of the context save area. All queues use the same area, because the
 	 * device saves no waves.
@@ -136,6 +141,9 @@ static void member_main(const struct crowd *c, int index)
 	uint64_t start;
 	char byte = 0;
 
+	/* If a time limit ends the parent, this process would disturb later measurements. */
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL) ? vg_fail(-errno, "prctl") : 0,
+	     "crowd");
 	close(c->ready[0]);
 	close(c->gate[1]);
 	m.n_sdma = index < WITH_SDMA ? SDMA : 0;
@@ -159,7 +167,7 @@ static void start_all(struct crowd *c, pid_t *pids)
 
 	must(pipe(c->ready) || pipe(c->gate) ? vg_fail(-errno, "pipe") : 0,
 	     "crowd");
-	for (i = 0; i < PROCESSES; i++) {
+	for (i = 0; i < c->processes; i++) {
 		pids[i] = fork();
 		must(pids[i] < 0 ? vg_fail(-errno, "fork") : 0, "crowd");
 		if (!pids[i])
@@ -171,22 +179,26 @@ static void start_all(struct crowd *c, pid_t *pids)
 	 * Processes that are ready or have ended hold no write end of c->ready. So if a process
 	 * ends too early, read() finally returns 0.
 	 */
-	for (i = 0; i < PROCESSES; i++)
+	for (i = 0; i < c->processes; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :
-		     vg_fail(-EPIPE, "%d of %d are ready", i, PROCESSES),
+		     vg_fail(-EPIPE, "%d of %d are ready", i, c->processes),
 		     "crowd");
 }
 
-/* Run the processes, and print the mean and the longest of their durations. */
-void bench_crowd(void)
+/*
+ * Run @processes processes. Return the mean of their durations in ms, and store the longest in
+ * *@slowest.
+ */
+static double run_crowd(int processes, double *slowest)
 {
-	static struct vg vg;
+	struct crowd c = { .processes = processes };
 	pid_t pids[PROCESSES];
+	static struct vg vg;
 	struct vg_bo save;
-	struct crowd c;
-	double sum = 0, slowest = 0;
+	double sum = 0;
 	int i, status;
 
+	*slowest = 0;
 	must(vg_open(&vg), "opening KFD");
 	c.save = export_save_area(&vg, &save);
 	c.save_bytes = save.size;
@@ -195,16 +207,34 @@ void bench_crowd(void)
 	must(c.ns == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "crowd");
 	start_all(&c, pids);
 	close(c.gate[1]);
-	for (i = 0; i < PROCESSES; i++) {
+	for (i = 0; i < processes; i++) {
 		must(waitpid(pids[i], &status, 0) != pids[i] || status ?
 		     vg_fail(-EIO, "process %d: status 0x%x", i, status) : 0,
 		     "crowd");
-		sum += (double)c.ns[i];
-		if ((double)c.ns[i] > slowest)
-			slowest = (double)c.ns[i];
+		sum += (double)c.ns[i] / 1e6;
+		if ((double)c.ns[i] / 1e6 > *slowest)
+			*slowest = (double)c.ns[i] / 1e6;
 	}
-	sample("crowd-mean", 0, sum / PROCESSES / 1e6, "ms");
-	sample("crowd-slowest", 0, slowest / 1e6, "ms");
 	must(vg_bo_free(&save), "free");
 	vg_close(&vg);
+	return sum / processes;
+}
+
+/* Run the processes, and print the mean and the longest of their durations. */
+void bench_crowd(void)
+{
+	double slowest, mean = run_crowd(PROCESSES, &slowest);
+
+	sample("crowd-mean", 0, mean, "ms");
+	sample("crowd-slowest", 0, slowest, "ms");
+}
+
+void curve_processes(uint64_t n)
+{
+	double slowest;
+
+	must(n && n <= PROCESSES ? 0 :
+	     vg_fail(-E2BIG, "%lu processes", n), "crowd");
+	run_crowd((int)n, &slowest);
+	curve_point("processes-all", n, slowest, "ms");
 }

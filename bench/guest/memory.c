@@ -17,6 +17,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "bench.h"
+#include "curves.h"
 
 #define MODULE		"vgpu_kfd"
 #define LIFE_BYTES	(2 * VG_MIB)
@@ -46,29 +47,51 @@ static void read_all(const char *path, char **data, size_t *size)
 	fclose(f);
 }
 
+/* Find the module and read its file. The caller frees *@data. */
+static void read_module(char **data, size_t *size)
+{
+	must(nftw("/lib/modules", is_module, 8, FTW_PHYS) == 1 ? 0 :
+	     vg_fail(-ENOENT, MODULE ".ko not found"), "module");
+	read_all(module_path, data, size);
+}
+
+/* Unload the module and load it again. Return the time of the load in ms. */
+static double reload_ms(const char *data, size_t size)
+{
+	uint64_t start;
+	int r;
+
+	must(syscall(SYS_delete_module, MODULE, O_NONBLOCK) ?
+	     vg_fail(-errno, "unloading " MODULE) : 0, "module");
+	start = vg_now();
+	r = (int)syscall(SYS_init_module, data, size, "");
+	must(r ? vg_fail(-errno, "loading " MODULE) : 0, "module");
+	return (double)(vg_now() - start) / 1e6;
+}
+
 /*
  * Measure the load of the module. The module's file is read before the measurement, so that a
  * sample has only the time of init_module().
  */
 void bench_load(void)
 {
-	uint64_t start;
 	size_t size;
 	char *data;
-	int s, r;
+	int s;
 
-	must(nftw("/lib/modules", is_module, 8, FTW_PHYS) == 1 ? 0 :
-	     vg_fail(-ENOENT, MODULE ".ko not found"), "module");
-	read_all(module_path, &data, &size);
-	for (s = 0; s < SAMPLES; s++) {
-		must(syscall(SYS_delete_module, MODULE, O_NONBLOCK) ?
-		     vg_fail(-errno, "unloading " MODULE) : 0, "module");
-		start = vg_now();
-		r = (int)syscall(SYS_init_module, data, size, "");
-		must(r ? vg_fail(-errno, "loading " MODULE) : 0, "module");
-		sample("module-load", 0, (double)(vg_now() - start) / 1e6,
-		       "ms");
-	}
+	read_module(&data, &size);
+	for (s = 0; s < SAMPLES; s++)
+		sample("module-load", 0, reload_ms(data, size), "ms");
+	free(data);
+}
+
+void curve_load(uint64_t n)
+{
+	size_t size;
+	char *data;
+
+	read_module(&data, &size);
+	curve_point("load", n, reload_ms(data, size), "ms");
 	free(data);
 }
 
@@ -116,40 +139,79 @@ static void bench_lives(struct bench *b)
 	}
 }
 
-/* Measure the time to create, map and free a BO of one page in VRAM. */
-static void operations(struct bench *b, const char *name)
+/* Return the mean time in us to create, map and free a BO of one page in VRAM. */
+static double operation_us(struct vg *vg)
 {
 	uint64_t start = vg_now();
 	struct vg_bo bo;
 	int n;
 
 	for (n = 0; n < OPERATIONS; n++) {
-		must(vg_bo_alloc(&b->vg, b->gpu, VG_PAGE, VG_VRAM, &bo), name);
-		must(vg_bo_map_gpu(&bo), name);
-		must(vg_bo_free(&bo), name);
+		must(vg_bo_alloc(vg, &vg->gpu[0], VG_PAGE, VG_VRAM, &bo), "BO");
+		must(vg_bo_map_gpu(&bo), "BO");
+		must(vg_bo_free(&bo), "BO");
 	}
-	sample(name, VG_PAGE, (double)(vg_now() - start) / 1e3 / OPERATIONS,
-	       "us");
+	return (double)(vg_now() - start) / 1e3 / OPERATIONS;
+}
+
+/* Create and map the BOs @from to @to - 1, of one page in VRAM each. */
+static void create_bos(struct vg *vg, struct vg_bo *bos, uint64_t from,
+		       uint64_t to)
+{
+	uint64_t i;
+
+	for (i = from; i < to; i++) {
+		must(vg_bo_alloc(vg, &vg->gpu[0], VG_PAGE, VG_VRAM, &bos[i]),
+		     "many BOs");
+		must(vg_bo_map_gpu(&bos[i]), "many BOs");
+	}
+}
+
+static void free_bos(struct vg_bo *bos, uint64_t n)
+{
+	uint64_t i;
+
+	for (i = 0; i < n; i++)
+		must(vg_bo_free(&bos[i]), "many BOs");
 }
 
 static void bench_many(struct bench *b)
 {
 	struct vg_bo *bos = calloc(MANY, sizeof(*bos));
-	int n, s;
+	int s;
 
-	for (n = 0; n < MANY; n++) {
-		if (n == FEW)
-			for (s = 0; s < SAMPLES; s++)
-				operations(b, "bo-among-1000");
-		must(vg_bo_alloc(&b->vg, b->gpu, VG_PAGE, VG_VRAM, &bos[n]),
-		     "many BOs");
-		must(vg_bo_map_gpu(&bos[n]), "many BOs");
-	}
+	must(bos ? 0 : vg_fail(-ENOMEM, "%d BOs", MANY), "many BOs");
+	create_bos(&b->vg, bos, 0, FEW);
 	for (s = 0; s < SAMPLES; s++)
-		operations(b, "bo-among-100000");
-	for (n = 0; n < MANY; n++)
-		must(vg_bo_free(&bos[n]), "many BOs");
+		sample("bo-among-1000", VG_PAGE, operation_us(&b->vg), "us");
+	create_bos(&b->vg, bos, FEW, MANY);
+	for (s = 0; s < SAMPLES; s++)
+		sample("bo-among-100000", VG_PAGE, operation_us(&b->vg), "us");
+	free_bos(bos, MANY);
 	free(bos);
+}
+
+void curve_bos(uint64_t n)
+{
+	struct vg_bo *bos = calloc(n, sizeof(*bos));
+	struct vg_queue queue;
+	struct vg vg;
+	uint64_t start;
+
+	must(bos ? 0 : vg_fail(-ENOMEM, "%lu BOs", n), "BOs");
+	must(vg_open_xnack(&vg), "opening KFD");
+	/* With a queue, as in bench_many(): the driver keeps the BOs resident. */
+	must(vg_queue_create(&vg, &vg.gpu[0], 64 * VG_KIB, &queue), "queue");
+	curve_memory_begin("bos", n);
+	start = vg_now();
+	create_bos(&vg, bos, 0, n);
+	curve_point("bos-create", n, curve_ms(start), "ms");
+	curve_memory_end("bos", n);
+	curve_point("bos-among", n, operation_us(&vg), "us");
+	start = vg_now();
+	free_bos(bos, n);
+	curve_point("bos-free", n, curve_ms(start), "ms");
+	create_bos(&vg, bos, 0, n);
 }
 
 static void evict_all(struct bench *b)

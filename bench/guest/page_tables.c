@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Measure how long the CPU and SDMA take to write the page tables of 1 GiB of scattered pages.
+ * Measure how long the CPU and SDMA take to write the page tables of 1 GiB of scattered pages, and
+ * how the cost of mapping and unmapping grows with the size.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "curves.h"
 
 #define TABLES_BYTES	VG_GIB
 #define WRITER		"/sys/module/vgpu_kfd/parameters/vm_update_mode"
@@ -26,15 +29,15 @@ static void set_writer(int mode)
 
 /*
  * Map memory whose neighbouring pages are far apart in physical memory: touch the pages
- * in a permuted order.
+ * in a permuted order. @bytes is a power of two.
  */
-static char *scattered(void)
+static char *scattered(uint64_t bytes)
 {
-	const uint64_t pages = TABLES_BYTES / VG_PAGE;
-	char *p = must_map(TABLES_BYTES);
+	const uint64_t pages = bytes / VG_PAGE;
+	char *p = must_map(bytes);
 	uint64_t i;
 
-	must(madvise(p, TABLES_BYTES, MADV_NOHUGEPAGE), "madvise");
+	must(madvise(p, bytes, MADV_NOHUGEPAGE), "madvise");
 	/*
 	 * The factor is odd and pages is a power of two, so that the loop touches each page
 	 * once.
@@ -83,7 +86,7 @@ static void measure(int mode, const char *writer)
 	set_writer(BY_DEFAULT);
 	b.gpu = &b.vg.gpu[0];
 	must(vg_set_xnack(&b.vg, 0), "XNACK");
-	p = scattered();
+	p = scattered(TABLES_BYTES);
 	for (s = 0; s < SAMPLES; s++)
 		map_and_unmap(&b, p, writer);
 	_exit(0);
@@ -111,4 +114,42 @@ void bench_tables(void)
 		     vg_fail(-1, "tables written by %s", writers[i].name) : 0,
 		     "tables");
 	}
+}
+
+/* Map @bytes at @p on the GPU of @vg, or unmap them, by SET_ATTR with the attribute @type. */
+static void set_access(struct vg *vg, char *p, uint64_t bytes, uint32_t type)
+{
+	must(vg_svm_set1(vg, p, bytes, type, vg->gpu[0].gpu_id), "mapping");
+}
+
+/* The driver maps the memory at SET_ATTR and not at a fault, because XNACK is off. */
+void curve_memory(uint64_t mib)
+{
+	const uint64_t bytes = mib * VG_MIB;
+	char *p, *other;
+	struct vg vg;
+	uint64_t start;
+
+	must(mib && !(mib & (mib - 1)) ? 0 :
+	     vg_fail(-EINVAL, "%lu MiB is no power of two", mib), "memory");
+	must(vg_open(&vg), "opening KFD");
+	must(vg_set_xnack(&vg, 0), "XNACK");
+	other = must_map(VG_PAGE);
+	p = scattered(bytes);
+	start = vg_now();
+	set_access(&vg, p, bytes, KFD_IOCTL_SVM_ATTR_ACCESS);
+	curve_point("memory-map", mib, curve_ms(start), "ms");
+	start = vg_now();
+	set_access(&vg, p, bytes, KFD_IOCTL_SVM_ATTR_NO_ACCESS);
+	curve_point("memory-unmap", mib, curve_ms(start), "ms");
+
+	set_access(&vg, p, bytes, KFD_IOCTL_SVM_ATTR_ACCESS);
+	start = vg_now();
+	must(munmap(p, bytes) ? vg_fail(-errno, "munmap") : 0, "memory");
+	/* This call removes the range, unless the driver's worker has removed it already. */
+	set_access(&vg, other, VG_PAGE, KFD_IOCTL_SVM_ATTR_NO_ACCESS);
+	curve_point("memory-munmap", mib, curve_ms(start), "ms");
+
+	p = scattered(bytes);
+	set_access(&vg, p, bytes, KFD_IOCTL_SVM_ATTR_ACCESS);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "bench.h"
 
@@ -61,5 +62,14 @@ void *must_map(uint64_t bytes)
 	void *p = vg_map_anon(bytes);
 
 	must(p ? 0 : -1, "mapping memory");
+	return p;
+}
+
+void *must_reserve(uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		       MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	must(p == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "memory");
 	return p;
 }

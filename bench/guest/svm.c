@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "curves.h"
 
 #define BIG		VG_GIB
 #define COPY_BYTES	(64 * VG_MIB)
@@ -22,15 +23,6 @@
  * TRIES: operations of a measurement.
  */
 enum { RANGE = 3, STRIDE = 4, MAX_RANGES = 1000000, TRIES = 500 };
-
-static void *must_reserve(uint64_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-		       MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	must(p == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "memory");
-	return p;
-}
 
 static double rate(uint64_t bytes, uint64_t start)
 {
@@ -99,6 +91,32 @@ static char *range_at(char *base, uint64_t i)
 	return base + i * STRIDE * VG_PAGE;
 }
 
+/* Create the ranges @from to @to - 1. */
+static void create_ranges(struct vg *vg, char *base, uint64_t from, uint64_t to)
+{
+	uint64_t i;
+
+	for (i = from; i < to; i++)
+		must(vg_svm_set1(vg, range_at(base, i), RANGE * VG_PAGE,
+				 KFD_IOCTL_SVM_ATTR_GRANULARITY, 7),
+		     "SET_ATTR");
+}
+
+/* Return the mean time in us of the look-up of one of @n ranges. */
+static double lookup_us(struct vg *vg, char *base, uint64_t n)
+{
+	struct kfd_ioctl_svm_attribute attr;
+	uint64_t start = vg_now();
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		attr.type = KFD_IOCTL_SVM_ATTR_GRANULARITY;
+		must(vg_svm_get(vg, range_at(base, (uint64_t)random() % n),
+				VG_PAGE, &attr, 1), "GET_ATTR");
+	}
+	return (double)(vg_now() - start) / 1e3 / TRIES;
+}
+
 /*
  * Measure the look-up of one of @n ranges, and the split of a range into three. *@used is the
  * number of earlier calls with the same @n. It selects ranges that those calls have not split.
@@ -106,18 +124,11 @@ static char *range_at(char *base, uint64_t i)
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)
 {
-	struct kfd_ioctl_svm_attribute attr;
-	uint64_t start = vg_now(), i;
+	uint64_t start, i;
 	char name[40];
 
-	for (i = 0; i < TRIES; i++) {
-		attr.type = KFD_IOCTL_SVM_ATTR_GRANULARITY;
-		must(vg_svm_get(&b->vg,
-				range_at(base, (uint64_t)random() % n),
-				VG_PAGE, &attr, 1), "GET_ATTR");
-	}
 	snprintf(name, sizeof(name), "svm-lookup-%lu", n);
-	sample(name, 0, (double)(vg_now() - start) / 1e3 / TRIES, "us");
+	sample(name, 0, lookup_us(&b->vg, base, n), "us");
 
 	/*
 	 * Split TRIES / 2 different ranges at regular distances, so that they are spread over the
@@ -142,21 +153,49 @@ static void measure_ranges(struct bench *b, char *base, uint64_t n,
 static void ranges(struct bench *b)
 {
 	char *base = must_reserve((uint64_t)MAX_RANGES * STRIDE * VG_PAGE);
-	uint64_t n, i = 0;
+	uint64_t n, have = 0;
 
 	for (n = 1000; n <= MAX_RANGES; n *= 10) {
 		uint64_t used = 0;
 
-		for (; i < n; i++)
-			must(vg_svm_set1(&b->vg, range_at(base, i),
-					 RANGE * VG_PAGE,
-					 KFD_IOCTL_SVM_ATTR_GRANULARITY, 7),
-			     "SET_ATTR");
+		create_ranges(&b->vg, base, have, n);
+		have = n;
 		measure_ranges(b, base, n, &used);
 		measure_ranges(b, base, n, &used);
 		measure_ranges(b, base, n, &used);
 	}
 	munmap(base, (uint64_t)MAX_RANGES * STRIDE * VG_PAGE);
+}
+
+void curve_ranges(uint64_t n)
+{
+	const uint64_t bytes = n * STRIDE * VG_PAGE;
+	char *base, *other;
+	struct vg vg;
+	uint64_t start;
+
+	must(vg_open_xnack(&vg), "opening KFD");
+	other = must_reserve(VG_PAGE);
+	base = must_reserve(bytes);
+	curve_memory_begin("ranges", n);
+	start = vg_now();
+	create_ranges(&vg, base, 0, n);
+	curve_point("ranges-set", n, curve_ms(start), "ms");
+	curve_memory_end("ranges", n);
+	curve_point("ranges-lookup", n, lookup_us(&vg, base, n), "us");
+
+	/*
+	 * munmap() only logs the unmapped pages. The next SVM call removes the ranges, unless the
+	 * driver's worker has removed them already.
+	 */
+	start = vg_now();
+	must(munmap(base, bytes) ? vg_fail(-errno, "munmap") : 0, "ranges");
+	must(vg_svm_set1(&vg, other, VG_PAGE, KFD_IOCTL_SVM_ATTR_GRANULARITY,
+			 7), "SET_ATTR");
+	curve_point("ranges-munmap", n, curve_ms(start), "ms");
+
+	base = must_reserve(bytes);
+	create_ranges(&vg, base, 0, n);
 }
 
 /*

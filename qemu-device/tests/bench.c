@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: benchmarks of the device, without a guest. Prints one line of JSON
- * for each sample; ./vgpu bench parses these lines. Times are host time.
+ * for each sample; ./vgpu bench parses these lines. Times are host time. With
+ * the argument "walk", the program measures only page-table walks, for
+ * ./vgpu bench-curves.
  */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
@@ -22,6 +24,11 @@
 #define BIG_DST     0x110000000000ull
 #define PAGED       0x120000000000ull
 #define ORDERED     0x130000000000ull
+/* Leaves in the measurement of walks: four times the entries of the TLB. */
+#define WALKS       8192
+#define WALK_ROUNDS 32                  /* accesses to all leaves in a sample */
+#define WALK_VA(level) (0x140000000000ull + (level) * 0x100000000000ull)
+#define FILL_BYTES  (SDMA_CONST_FILL_DWORDS * sizeof(uint32_t))
 
 static void say(const char *name, uint64_t bytes, double value,
                 const char *unit)
@@ -276,21 +283,135 @@ static void bench_fairness(Bench *b)
     say("device-fairness", 0, 100.0 * least / most, "%");
 }
 
+/*
+ * Map WALKS leaves from WALK_VA(@level) on. The entries of a table of @level
+ * are the leaves, and all leaves have the page at CPU address @page.
+ */
+static void map_leaves(QVGPUSpace *s, unsigned level, uint64_t page)
+{
+    uint64_t size = 1ull << VGPU_LEVEL_SHIFT(level);
+    uint64_t entry = qvgpu_entry(s->v, QEMU_ALIGN_DOWN(page, size),
+                                 QVGPU_PTE_RW);
+    uint64_t table[VGPU_PT_ENTRIES];
+    unsigned i;
+
+    if (level >= VGPU_LEVEL_PDB1) {
+        entry |= VGPU_PDE_PTE;
+    }
+    for (i = 0; i < VGPU_PT_ENTRIES; i++) {
+        table[i] = cpu_to_le64(entry);
+    }
+    for (i = 0; i < WALKS; i += VGPU_PT_ENTRIES) {
+        qtest_bufwrite(s->v->qts,
+                       qvgpu_space_slot(s, WALK_VA(level) + i * size, level),
+                       table, sizeof(table));
+    }
+}
+
+/*
+ * Write an indirect buffer of WALKS fills of 4 bytes each, @stride bytes apart
+ * from @va on. Returns the buffer's GPU address.
+ */
+static uint64_t fill_buffer(QVGPUSpace *s, uint64_t va, uint64_t stride)
+{
+    g_autofree uint32_t *dw = g_new(uint32_t, WALKS * SDMA_CONST_FILL_DWORDS);
+    uint64_t buffer = qvgpu_alloc(s->v, QVGPU_RAM, WALKS * FILL_BYTES,
+                                  QVGPU_PAGE);
+    unsigned i;
+
+    for (i = 0; i < WALKS; i++) {
+        uint32_t *p = dw + i * SDMA_CONST_FILL_DWORDS;
+        uint64_t dst = va + i * stride;
+
+        p[0] = cpu_to_le32(SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
+                           VGPU_PREP(SDMA_CONST_FILL__SIZE, 2u));
+        p[1] = cpu_to_le32(QVGPU_LO(dst));
+        p[2] = cpu_to_le32(QVGPU_HI(dst));
+        p[3] = cpu_to_le32(i);
+        p[4] = cpu_to_le32(sizeof(uint32_t) - 1);
+    }
+    qtest_bufwrite(s->v->qts, buffer, dw, WALKS * FILL_BYTES);
+    return qvgpu_space_place(s, buffer, WALKS * FILL_BYTES);
+}
+
+/* Execute an indirect buffer WALK_ROUNDS times. Returns the time in seconds. */
+static double buffer_time(Bench *b, uint64_t buffer)
+{
+    unsigned i;
+
+    for (i = 0; i < WALK_ROUNDS; i++) {
+        qvgpu_pkt_indirect(&b->q, VMID, buffer,
+                           WALKS * SDMA_CONST_FILL_DWORDS);
+    }
+    return timed(&b->q, b->fence, b->fence_va);
+}
+
+/*
+ * Report the time of a walk that reads N entries: the difference of accesses to
+ * more leaves than the TLB has entries, and of as many accesses to one leaf.
+ * N is 2 for leaves in PDB1, 3 in PDB0, 4 in a PTB. A leaf in PDB2 (N is 1) is
+ * not measured: the TLB has room for all of them.
+ */
+static void bench_walks(Bench *b)
+{
+    uint64_t page = qvgpu_ram_page(b->v), miss[VGPU_LEVEL_PDB2];
+    uint64_t hit[VGPU_LEVEL_PDB2];
+    unsigned level, i;
+
+    for (level = 0; level < VGPU_LEVEL_PDB2; level++) {
+        uint64_t size = 1ull << VGPU_LEVEL_SHIFT(level);
+        uint64_t va = WALK_VA(level) + (page & (size - 1));
+
+        map_leaves(&b->space, level, page);
+        miss[level] = fill_buffer(&b->space, va, size);
+        hit[level] = fill_buffer(&b->space, va, 0);
+        buffer_time(b, miss[level]);
+        buffer_time(b, hit[level]);
+    }
+    for (i = 0; i < SAMPLES; i++) {
+        for (level = 0; level < VGPU_LEVEL_PDB2; level++) {
+            uint64_t before = qvgpu_counter(b->v, VGPU_CNT_TLB_MISSES);
+            double missed = buffer_time(b, miss[level]);
+            double seconds = missed - buffer_time(b, hit[level]);
+            uint64_t walks = qvgpu_counter(b->v, VGPU_CNT_TLB_MISSES) - before;
+
+            /* Almost every access must have missed the TLB. */
+            g_assert_cmpuint(walks, >, WALKS * WALK_ROUNDS / 10 * 9);
+            printf("{\"curve\": \"walk\", \"n\": %u, \"value\": %.9g, "
+                   "\"unit\": \"ns\"}\n", 4 - level,
+                   seconds * 1e9 / WALKS / WALK_ROUNDS);
+            fflush(stdout);
+        }
+    }
+}
+
+/* Start the machine, and set up an address space and an SDMA queue. */
+static void bench_start(Bench *b)
+{
+    b->v = qvgpu_start_sized("256M", "");
+    qvgpu_space_init(&b->space, b->v, VMID, QVGPU_VRAM);
+    qvgpu_sdma_init_ring(&b->q, b->v, 0, SDMA_QUEUE_RLC(0), &b->space,
+                         QVGPU_RAM, 64 * KiB);
+    qvgpu_sdma_load(&b->q);
+    b->fence = qvgpu_ram_page(b->v);
+    b->fence_va = qvgpu_space_place(&b->space, b->fence, 4);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t src, dst, ram;
     Bench b;
 
     g_test_init(&argc, &argv, NULL);
+    if (argc > 1 && g_str_equal(argv[1], "walk")) {
+        bench_start(&b);
+        bench_walks(&b);
+        qvgpu_stop(b.v);
+        return 0;
+    }
     bench_memory();
 
-    b.v = qvgpu_start_sized("256M", "");
-    qvgpu_space_init(&b.space, b.v, VMID, QVGPU_VRAM);
-    qvgpu_sdma_init_ring(&b.q, b.v, 0, SDMA_QUEUE_RLC(0), &b.space,
-                         QVGPU_RAM, 64 * KiB);
-    qvgpu_sdma_load(&b.q);
-    b.fence = qvgpu_ram_page(b.v);
-    b.fence_va = qvgpu_space_place(&b.space, b.fence, 4);
+    bench_start(&b);
     src = qvgpu_alloc(b.v, QVGPU_VRAM, COPY, LEAF);
     dst = qvgpu_alloc(b.v, QVGPU_VRAM, COPY, LEAF);
     ram = qvgpu_alloc(b.v, QVGPU_RAM, COPY, LEAF);
