@@ -3,7 +3,7 @@
 # Targets for the tasks of a user. All but clean, distclean and help call ./vgpu (tools/vgpu_tools; see ./vgpu help).
 #
 #   QEMU_SRC=DIR KERNEL_SRC=DIR   build these source trees instead of Debian's
-#   S=N                           seconds for each long test (make test-long)
+#   S=N                           seconds for each long test (make test-long); seconds in all (make bench-curves)
 #   SUITE=NAME                    run only that suite (make test, test-full, test-long)
 #   CHANGED=1                     run only the tests that the changed files can break (make test)
 #   FUZZ_S=N FUZZ=NAME            FUZZ_S: seconds for each fuzzer; FUZZ: the only fuzzer to run (make fuzz)
@@ -48,6 +48,9 @@ fuzz: ## run the fuzzers of the device, FUZZ_S= seconds each (60)
 bench: ## run all benchmarks; results as a table and in build/bench.json; BASE=FILE: compare with an earlier bench.json
 	@./vgpu bench $(if $(BASE),--base '$(BASE)')
 
+bench-curves: ## measure how costs grow, at most 30 minutes: curves and exponents in build/curves.json; PUBLISH=1: draw them for the pages
+	@./vgpu bench-curves $(if $(S),--seconds $(S)) $(if $(PUBLISH),--publish)
+
 qemu: ## build QEMU with the device
 	@./vgpu build qemu
 
@@ -82,4 +85,4 @@ help: ## print this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-full test-long test-stress mutants kfdtest fuzz bench qemu kernel driver rootfs check docs pictures check-cycles check-recovery clean distclean help FORCE
+.PHONY: demo test test-full test-long test-stress mutants kfdtest fuzz bench bench-curves qemu kernel driver rootfs check docs pictures check-cycles check-recovery clean distclean help FORCE

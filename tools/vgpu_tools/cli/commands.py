@@ -115,6 +115,40 @@ def bench(words: list[str]) -> int:
     return measure.main(words, environment.read(), lambda: build(["bench"]))
 
 
+def bench_curves(words: list[str]) -> int:
+    """./vgpu bench-curves"""
+    from vgpu_tools.bench import curves, growth
+    from vgpu_tools.docs import growth_page
+
+    parser = Parser()
+    parser.add_argument("--seconds", type=int, default=1800)
+    parser.add_argument("--point-seconds", type=int, default=120)
+    parser.add_argument("--output", type=Path, default=growth.OUTPUT)
+    parser.add_argument("--from", dest="given", type=Path)
+    parser.add_argument("--publish", action="store_true")
+    parser.add_argument("parts", nargs="*")
+    options = parser.parse_intermixed_args(words)
+    if not 1 <= options.point_seconds <= 3600 or options.seconds < growth.LEAST_SECONDS:
+        raise Failure(f"bench-curves: a point has 1 to 3600 s, all of it {growth.LEAST_SECONDS} s or more", status=2)
+    if options.given and options.parts:
+        raise Failure("bench-curves: --from shows all curves of a file: name no part", status=2)
+    if options.publish and options.parts:
+        raise Failure("bench-curves: --publish needs all curves: name no part", status=2)
+    if options.given:
+        growth.show_file(curves.load(options.given))
+        status = 0
+    else:
+        growth.steps(options.parts)  # before the build: an unknown part is an error
+        build(["bench"])
+        limits = (options.seconds, options.point_seconds)
+        status = growth.main(options.parts, environment.read(), *limits, options.output)
+    if options.publish and status:
+        raise Failure(f"bench-curves: not published: a measurement failed; {options.output} has the rest", status=1)
+    if options.publish:
+        print(*growth_page.publish(options.given or options.output), sep="\n")
+    return status
+
+
 def test(words: list[str]) -> int:
     """./vgpu test"""
     from vgpu_tools.testing import run

@@ -39,6 +39,9 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
                                                a lone fault, hop by hop: a table; its numbers in FILE
                                                (build/fault-path.json); --compare: beside an earlier FILE; -o: a picture
        ./vgpu fault-path --from FILE [--compare FILE] [-o FOLDER]   show saved numbers
+       ./vgpu bench-curves [--seconds S] [--point-seconds S] [--output FILE] [--publish] [PART...]
+                                               how costs grow: curves of ranges, BOs, queues, ...; --publish: draw them
+       ./vgpu bench-curves --from FILE [--publish]   show or publish the curves of an earlier call
        ./vgpu demo|bench|check|compile-commands   called by make
 
 options of run, shell and gdb:
@@ -78,6 +81,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "build": commands.build,
     "demo": commands.demo,
     "bench": commands.bench,
+    "bench-curves": commands.bench_curves,
     "test": commands.test,
     "test-delays": commands.test_delays,
     "test-stress": commands.test_stress,

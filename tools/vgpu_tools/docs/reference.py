@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools.docs import device, driver, kerneldoc, qmp, tools
+from vgpu_tools.docs import device, driver, growth_page, kerneldoc, qmp, tools
 from vgpu_tools.docs.tables import page
 from vgpu_tools.testing.rooms_file import Rooms
 
@@ -19,6 +19,10 @@ class Sources:
 
     def text(self, path: str) -> str:
         return (self.root / path).read_text()
+
+    def optional(self, path: str) -> str | None:
+        """Return the text of a file, or None if the checkout has no such file."""
+        return self.text(path) if path in self.files else None
 
     def below(self, folder: str, *endings: str) -> dict[str, str]:
         """Return the texts of files by path: all files below `folder` with one of `endings` at the end of the file's
@@ -54,6 +58,7 @@ def generate(sources: Sources, rooms: Rooms) -> dict[str, str]:
             *map(text, (tools.MAIN, tools.COMMANDS, tools.SHARED, tools.GUEST, tools.BENCH))
         ),
         "reference/targets.md": tools.targets_page(text("Makefile")),
+        "reference/growth.md": growth_page.growth_page(sources.optional(growth_page.DATA)),
     }
     lists = {
         "faces.md": _list(

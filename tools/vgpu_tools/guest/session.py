@@ -29,11 +29,21 @@ class MachineError(AssertionError):
     """A machine, or the command in it, failed or timed out. The test fails with this error."""
 
 
-class _Migration(BaseModel):
-    """The reply to query-migrate. If there was no migration, the reply has no status, and `status` is "none"."""
+class _Sent(BaseModel):
+    """The memory that a migration has sent so far. `syncs`: how often QEMU has collected the dirty pages."""
+
+    transferred: int = 0
+    syncs: int = Field(0, alias="dirty-sync-count")
+
+
+class Migration(BaseModel):
+    """The reply to query-migrate. If there was no migration, the reply has no status, and `status` is "none".
+    `downtime` is the time in ms in which the machine ran on neither side; it is known at the end."""
 
     status: str = "none"
     error: str = Field("", alias="error-desc")
+    downtime: int | None = None
+    ram: _Sent = Field(default_factory=_Sent)
 
 
 class _Job(BaseModel):
@@ -179,13 +189,14 @@ class Machine:
         if self.session.status is not None:
             raise MachineError(f"ended with {self.session.status}: {self.session.errors!r}")
 
-    def migrate(self, uri: str) -> None:
-        """Migrate the machine to `uri` and wait for the completion; read the agent's frames meanwhile. Raises
-        MachineError if the migration fails, is cancelled, or takes more than `limit` seconds."""
-        self.monitor.cmd("migrate-set-parameters", **{"max-bandwidth": 0, "downtime-limit": 60000})
+    def migrate(self, uri: str, downtime_ms: int = 60_000) -> Migration:
+        """Migrate the machine to `uri`, wait for the completion, and return QEMU's figures; read the agent's frames
+        meanwhile. QEMU stops the machine when it expects to send the rest within `downtime_ms`. Raises MachineError if
+        the migration fails, is cancelled, or takes more than `limit` seconds."""
+        self.monitor.cmd("migrate-set-parameters", **{"max-bandwidth": 0, "downtime-limit": downtime_ms})
         self.monitor.cmd("migrate", uri=uri)
         until = time.monotonic() + self.limit
-        while (state := _Migration.model_validate(self.monitor.cmd("query-migrate"))).status != "completed":
+        while (state := Migration.model_validate(self.monitor.cmd("query-migrate"))).status != "completed":
             if state.status in ("failed", "cancelled"):
                 raise MachineError(f"migration {state.status}: {state.error}")
             if time.monotonic() > until:
@@ -193,6 +204,7 @@ class Machine:
             self.drain()
             time.sleep(LOOK_SECONDS)
         self.drain()
+        return state
 
     def pause(self) -> None:
         """Stop the machine, then read the frames that were sent before the stop."""
