@@ -24,14 +24,29 @@
 #include "svm_range.h"
 #include "svm_trace.h"
 
+/* svm_fault_checkpoint() for one GPU. */
+static void svm_fault_checkpoint_gpu(struct svm_range_list *svms, unsigned int gpu)
+{
+	WRITE_ONCE(svms->gpus[gpu].unmap_ts,
+		   vgpu_clock_read(svm_gpu_vdev(svms, gpu)));
+}
+
 void svm_fault_checkpoint(struct svm_range_list *svms)
 {
 	unsigned int i;
 
 	for (i = 0; i < svms->n_gpus; i++)
-		WRITE_ONCE(svms->gpus[i].unmap_ts,
-			   vgpu_clock_read(svm_gpu_vdev(svms, i)));
+		svm_fault_checkpoint_gpu(svms, i);
 }
+
+void svm_fault_note_clear(struct svm_range_list *svms)
+{
+	unsigned int i;
+
+	for (i = 0; i < svms->n_gpus; i++)
+		WRITE_ONCE(svms->gpus[i].cleared, true);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_note_clear);
 
 /*
  * Return the VMA of the fault's page if the VMA allows the access, otherwise NULL. The caller
@@ -427,12 +442,14 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
 	/*
-	 * If svms->cleared is set, the truncation of a file may have removed memory after this
-	 * fault was raised. svm_fault_checkpoint() sets unmap_ts to the current time, so that the
-	 * test below finds the fault stale.
+	 * If svm_gpu.cleared is set, the truncation of a file may have removed memory after this
+	 * fault was raised. svm_fault_checkpoint_gpu() sets unmap_ts to the current time, so that
+	 * the test below finds the fault stale. Each GPU has a flag of its own, because faults of
+	 * two GPUs may be judged at the same time: with one flag, the second one would find the
+	 * flag reset, and unmap_ts not written yet.
 	 */
-	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
-		svm_fault_checkpoint(svms);
+	if (verdict == SVM_FAULT_DENIED && xchg(&svms->gpus[gpu].cleared, false))
+		svm_fault_checkpoint_gpu(svms, gpu);
 	/*
 	 * unmap_ts is the time of the last removal of access to memory. If this fault is older, the
 	 * faulting access may have been allowed when the fault was raised. So the fault is stale.

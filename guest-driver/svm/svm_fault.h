@@ -100,6 +100,11 @@ void svm_fault_flush(struct svm_range_list *svms);
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
+ * Record that pages were cleared, perhaps by the truncation of a file, which removes access. Each
+ * GPU then reads its clock only if one of its faults would be denied. Any context.
+ */
+void svm_fault_note_clear(struct svm_range_list *svms);
+/*
  * Repair or deny a retry fault of @p (NULL: unknown PASID). The caller holds a reference to @p and
  * acknowledges the fault. Takes mmap_lock; waits for page-ins.
  */

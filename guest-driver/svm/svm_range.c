@@ -432,11 +432,11 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	/*
 	 * MMU_NOTIFY_CLEAR may be a truncation. A truncation removes access, as a munmap does, so
 	 * svm_fault_checkpoint() must run. But MMU_NOTIFY_CLEAR is too frequent to read the GPU
-	 * clocks each time. So set the flag: svm_fault_judge() then calls svm_fault_checkpoint()
-	 * before it denies a fault.
+	 * clocks each time. So only set flags: svm_fault_judge() reads the clock of its GPU before
+	 * it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
-		WRITE_ONCE(r->svms->cleared, true);
+		svm_fault_note_clear(r->svms);
 	if (nr->event == MMU_NOTIFY_UNMAP)
 		svm_defer_unmap(r, iv);
 	return true;

@@ -58,6 +58,11 @@ struct svm_gpu {
 	 * time of the fault
 	 */
 	u64 unmap_ts;
+	/**
+	 * @cleared: a notifier has reported MMU_NOTIFY_CLEAR, perhaps the truncation of a file,
+	 * since the worker of @faults last reset this flag. Written without a lock
+	 */
+	bool cleared;
 	/** @dma: DMA addresses of mapped system pages, in chunks of 512 pages (svm_dma.c) */
 	struct xarray dma;
 	/**
@@ -125,11 +130,6 @@ struct svm_range_list {
 	 * queues back; 0 if the queues are not evicted. Written under @evict_lock
 	 */
 	atomic_t evicted_ranges;
-	/**
-	 * @cleared: a notifier has reported MMU_NOTIFY_CLEAR, perhaps the truncation of a file,
-	 * since svm_fault_judge() last reset this flag. Written without a lock
-	 */
-	bool cleared;
 	/** @drain_pagefaults: unless 0, faults are only acknowledged; see svm_drain_faults() */
 	atomic_t drain_pagefaults;
 	/** @restore_work: maps invalidated ranges again and puts the queues back on the hardware */

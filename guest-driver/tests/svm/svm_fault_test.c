@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test repairs that fail for lack of memory (svm/svm_fault.c). Catches: a fault that can never be
- * repaired is raised again without limit; a fault is denied although memory is short for a moment
- * only; a denied fault is not reported.
+ * Test the verdicts of svm/svm_fault.c on repairs that fail for lack of memory, and on faults that
+ * are older than the removal of access. Catches: a fault that can never be repaired is raised again
+ * without limit; a fault is denied although memory is short for a moment only; a denied fault is
+ * not reported; a fault is denied although its access was allowed when it was raised.
  */
 #include <linux/jiffies.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
 #include <linux/xarray.h>
 
+#include "vgpu/gmc.h"
 #include "kfd/events/kfd_events.h"
 #include "kfd/events/kfd_events_priv.h"
 #include "kfd/queues/kfd_queue.h"
@@ -26,6 +28,9 @@
 #define FAILURES_PAGE	5ul
 #define FAILURES_OTHER	6ul
 #define NOMEM_PAGES	4ul
+#define NOMEM_GPUS	2u
+/* A page without VMA: user space maps no page at address 0. */
+#define NOMEM_HOLE	0ul
 /* GPU clock at the fault. The process's time of birth is 0, because the mock's clock stands. */
 #define NOMEM_TS	1000u
 
@@ -138,26 +143,54 @@ static void failures_repaired(struct kunit *test)
 }
 
 /**
- * struct nomem_mock - a process on a GPU that has no memory for page tables
+ * struct nomem_gpu - a GPU that has no memory for page tables, and a process's state on the GPU
+ */
+struct nomem_gpu {
+	/** @pdd: element of kfd_process.pdds */
+	struct kfd_process_device pdd;
+	/** @qpd: pdd.qpd points to this */
+	struct qcm_process_device qpd;
+	/** @node: the GPU */
+	struct kfd_node node;
+	/** @sn: SVM state of the GPU */
+	struct svm_node sn;
+	/** @vm: address space of the process; vm_mock.limit is 0 */
+	struct vm_mock *vm;
+};
+
+/**
+ * struct nomem_mock - a process on GPUs that have no memory for page tables
  */
 struct nomem_mock {
 	/** @p: process, with XNACK on and without queues */
 	struct kfd_process p;
-	/** @pdd: the only element of @p.pdds */
-	struct kfd_process_device pdd;
-	/** @qpd: pdd.qpd points to this */
-	struct qcm_process_device qpd;
-	/** @node: GPU */
-	struct kfd_node node;
-	/** @sn: SVM state of the GPU */
-	struct svm_node sn;
-	/** @vm: address space of @p; vm_mock.limit is 0 */
-	struct vm_mock *vm;
+	/** @gpu: GPUs of @p */
+	struct nomem_gpu gpu[NOMEM_GPUS];
 	/** @page: first of NOMEM_PAGES pages that @p may access */
 	unsigned long page;
 	/** @ev: event that is signalled when a fault is denied */
 	struct kfd_event *ev;
 };
+
+/* Append a GPU to the process. */
+static void nomem_gpu_init(struct kunit *test, struct nomem_mock *m, struct nomem_gpu *g)
+{
+	g->vm = vm_mock_new(test, false);
+	g->vm->limit = 0;
+	spin_lock_init(&g->vm->hw.latch_lock);
+	g->node.vdev = g->vm->vdev;
+	INIT_LIST_HEAD(&g->node.smi.clients);
+	g->node.svm = &g->sn;
+	g->sn.node = &g->node;
+	g->sn.supported = true;
+	g->pdd.node = &g->node;
+	g->pdd.process = &m->p;
+	g->pdd.vm = &g->vm->vm.base;
+	g->pdd.qpd = &g->qpd;
+	g->qpd.pdd = &g->pdd;
+	INIT_LIST_HEAD(&g->qpd.queues);
+	m->p.pdds[m->p.n_pdds++] = &g->pdd;
+}
 
 static void nomem_process_init(struct kunit *test, struct nomem_mock *m)
 {
@@ -170,14 +203,6 @@ static void nomem_process_init(struct kunit *test, struct nomem_mock *m)
 	m->p.xnack_enabled = true;
 	mutex_init(&m->p.mutex);
 	mutex_init(&m->p.queue_lock);
-	m->pdd.node = &m->node;
-	m->pdd.process = &m->p;
-	m->pdd.vm = &m->vm->vm.base;
-	m->pdd.qpd = &m->qpd;
-	m->qpd.pdd = &m->pdd;
-	INIT_LIST_HEAD(&m->qpd.queues);
-	m->p.pdds[0] = &m->pdd;
-	m->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, kfd_events_init(&m->p), 0);
 	KUNIT_ASSERT_EQ(test, kfd_ioctl_create_event(&m->p, &args), 0);
 	m->ev = xa_load(&m->p.events->all, args.event_id);
@@ -187,10 +212,12 @@ static void nomem_process_init(struct kunit *test, struct nomem_mock *m)
 	m->p.svms->policy = SVM_POLICY_IN_PLACE;
 }
 
-static struct nomem_mock *nomem_mock_new(struct kunit *test)
+/* Create a process on @n_gpus GPUs. */
+static struct nomem_mock *nomem_mock_new(struct kunit *test, unsigned int n_gpus)
 {
 	struct nomem_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	unsigned long addr;
+	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	/* The test's thread has no mm. kunit_vm_mmap() attaches an mm to the thread. */
@@ -198,14 +225,8 @@ static struct nomem_mock *nomem_mock_new(struct kunit *test)
 			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, addr, 0);
 	m->page = addr >> PAGE_SHIFT;
-	m->vm = vm_mock_new(test, false);
-	m->vm->limit = 0;
-	spin_lock_init(&m->vm->hw.latch_lock);
-	m->node.vdev = m->vm->vdev;
-	INIT_LIST_HEAD(&m->node.smi.clients);
-	m->node.svm = &m->sn;
-	m->sn.node = &m->node;
-	m->sn.supported = true;
+	for (i = 0; i < n_gpus; i++)
+		nomem_gpu_init(test, m, &m->gpu[i]);
 	nomem_process_init(test, m);
 	return m;
 }
@@ -216,20 +237,26 @@ static void nomem_mock_end(struct nomem_mock *m)
 	kfd_events_fini(&m->p);
 }
 
-static enum svm_verdict nomem_serve(struct nomem_mock *m, unsigned long page)
+static enum svm_verdict nomem_serve_on(struct nomem_mock *m, unsigned int gpu,
+				       unsigned long page)
 {
 	const struct svm_fault f = {
 		.page = page, .ts = NOMEM_TS, .not_present = true, .retry = true,
 	};
 	struct svm_interval win;
 
-	return svm_fault_service(&m->node, &m->p, &f, &win);
+	return svm_fault_service(&m->gpu[gpu].node, &m->p, &f, &win);
+}
+
+static enum svm_verdict nomem_serve(struct nomem_mock *m, unsigned long page)
+{
+	return nomem_serve_on(m, 0, page);
 }
 
 /* Catches: the repair fails for ever; the denied fault is neither counted nor reported. */
 static void nomem_denied(struct kunit *test)
 {
-	struct nomem_mock *m = nomem_mock_new(test);
+	struct nomem_mock *m = nomem_mock_new(test, 1);
 	struct svm_fault_failures *fails = &m->p.svms->gpus[0].failures;
 
 	KUNIT_EXPECT_EQ(test, nomem_serve(m, m->page), SVM_FAULT_NO_MEMORY);
@@ -243,7 +270,8 @@ static void nomem_denied(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, m->ev->signaled);
 	fails->first -= failures_give_up();
 	KUNIT_EXPECT_EQ(test, nomem_serve(m, m->page), SVM_FAULT_DENIED);
-	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_UNREPAIRED), 1);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->gpu[0].node.vdev, VGPU_STAT_FAULTS_UNREPAIRED),
+			1);
 	KUNIT_EXPECT_TRUE(test, m->ev->signaled);
 	KUNIT_EXPECT_EQ(test, m->ev->memory.va, (u64)m->page << PAGE_SHIFT);
 	KUNIT_EXPECT_EQ(test, m->ev->memory.failure.NotPresent, 1);
@@ -257,7 +285,7 @@ static void nomem_denied(struct kunit *test)
  */
 static void nomem_stale(struct kunit *test)
 {
-	struct nomem_mock *m = nomem_mock_new(test);
+	struct nomem_mock *m = nomem_mock_new(test, 1);
 	struct svm_fault_failures *fails = &m->p.svms->gpus[0].failures;
 
 	KUNIT_EXPECT_EQ(test, nomem_serve(m, m->page), SVM_FAULT_NO_MEMORY);
@@ -270,6 +298,36 @@ static void nomem_stale(struct kunit *test)
 	nomem_mock_end(m);
 }
 
+/*
+ * A file is truncated, then both GPUs have a fault that is older. While the first fault is judged,
+ * the clock of the other GPU stands at 0, as if nothing had read this clock yet. Catches: the
+ * worker of the first GPU resets the flag of the truncation for both GPUs, so that the other
+ * fault is denied.
+ */
+static void cleared_on_two_gpus(struct kunit *test)
+{
+	struct nomem_mock *m = nomem_mock_new(test, NOMEM_GPUS);
+	unsigned int i;
+
+	svm_fault_note_clear(m->p.svms);
+	for (i = 0; i < NOMEM_GPUS; i++) {
+		vgpu_wreg(m->gpu[i].node.vdev, RLC_GPU_CLOCK_COUNT_LSB, NOMEM_TS);
+		KUNIT_EXPECT_EQ(test, nomem_serve_on(m, i, NOMEM_HOLE), SVM_FAULT_STALE);
+	}
+	nomem_mock_end(m);
+}
+
+/* Catches: a fault that is raised after a truncation is never denied. */
+static void cleared_before_fault(struct kunit *test)
+{
+	struct nomem_mock *m = nomem_mock_new(test, 1);
+
+	svm_fault_note_clear(m->p.svms);
+	vgpu_wreg(m->gpu[0].node.vdev, RLC_GPU_CLOCK_COUNT_LSB, NOMEM_TS - 1);
+	KUNIT_EXPECT_EQ(test, nomem_serve(m, NOMEM_HOLE), SVM_FAULT_DENIED);
+	nomem_mock_end(m);
+}
+
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(failures_soon),
 	KUNIT_CASE(failures_few),
@@ -279,6 +337,8 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(failures_repaired),
 	KUNIT_CASE(nomem_denied),
 	KUNIT_CASE(nomem_stale),
+	KUNIT_CASE(cleared_on_two_gpus),
+	KUNIT_CASE(cleared_before_fault),
 	{}
 };
 
