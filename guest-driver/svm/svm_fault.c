@@ -293,7 +293,7 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
  * @fails: earlier failures of the process on the GPU
  * @page: page whose repair has failed for lack of memory
  * @now: time in jiffies
- * @n_gpus: number of GPUs of the process, whose faults one worker serves in turn; at least 1
+ * @n_gpus: number of GPUs of the process, whose repairs exclude each other; at least 1
  *
  * If @fails has another page whose last failure is not to be forgotten yet (SVM_FAULT_FORGET_MS),
  * nothing is counted: queues that fault on two pages in turn would otherwise replace each other's
@@ -343,8 +343,8 @@ EXPORT_SYMBOL_IF_KUNIT(svm_fault_failures_forget);
 
 /*
  * Count the failure if @verdict is SVM_FAULT_NO_MEMORY, or forget the failures of pages that need
- * no more repairs. Returns @verdict, or SVM_FAULT_DENIED after too many failures. Only the worker
- * of the process gets here, so struct svm_fault_failures needs no lock.
+ * no more repairs. Returns @verdict, or SVM_FAULT_DENIED after too many failures. One worker at a
+ * time serves a process on a GPU, so struct svm_fault_failures needs no lock.
  */
 static enum svm_verdict svm_fault_count(struct svm_range_list *svms, unsigned int gpu,
 					const struct svm_fault *f,
@@ -446,7 +446,7 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	 * fault was raised. svm_fault_checkpoint_gpu() sets unmap_ts to the current time, so that
 	 * the test below finds the fault stale. Each GPU has a flag of its own, because faults of
 	 * two GPUs may be judged at the same time: with one flag, the second one would find the
-	 * flag reset, and unmap_ts not written yet.
+	 * flag reset, and its unmap_ts not written yet.
 	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->gpus[gpu].cleared, false))
 		svm_fault_checkpoint_gpu(svms, gpu);

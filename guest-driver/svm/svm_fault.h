@@ -26,9 +26,9 @@ struct svm_range_list;
 #define SVM_FAULT_GIVE_UP_MS	30000u
 /*
  * The failures of a page are forgotten if the page has not failed for this time, multiplied by the
- * number of GPUs of the process. Between two faults of the page, the worker may serve a fault of
- * each CAM slot of each of these GPUs, because the GPUs share the workqueue of the process. Each
- * repair may wait twice for VRAM, for about 3 s each time (vgpu_bo_create_kernel()).
+ * number of GPUs of the process. Repairs of a process exclude each other, so a fault of each CAM
+ * slot of each of these GPUs may be served between two faults of the page. Each repair may wait
+ * twice for VRAM, for about 3 s each time (vgpu_bo_create_kernel()).
  */
 #define SVM_FAULT_FORGET_MS	120000u
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queues faults between the interrupt handler and the workers. Each process has one worker
- * (svm_range_list.wq), so a process can delay only its own faults. Faults that belong to no process
- * are handled by a worker of the GPU (svm_node.wq).
+ * Queues faults between the interrupt handler and the workers. Each process has workqueues of its
+ * own (svm_wqs_init()), so a process can delay only its own faults. Faults that belong to no
+ * process are handled by a worker of the GPU (svm_node.wq).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/sched.h>
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "hw/vgpu_ih.h"
@@ -56,7 +57,8 @@ static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 /*
  * Add a fault to @q->pending. Called in hard interrupt context.
  *
- * Return: true if the worker has to run; false if the fault is known already, or dropped.
+ * Return: true if the caller must call svm_fault_start(). False if the worker is scheduled already,
+ * or the fault is known already, or dropped.
  */
 static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 {
@@ -65,6 +67,7 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	struct svm_fault *slot;
 	bool waits = false;
 	bool known = false;
+	bool start = false;
 
 	spin_lock(&sn->fault_lock);
 	slot = svm_fault_slot(q, f);
@@ -84,6 +87,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 		list_add_tail(&slot->link, &q->pending);
 		if (f->retry)
 			svm_cam_own(q, f);
+		start = !q->scheduled;
+		q->scheduled = true;
 	}
 	spin_unlock(&sn->fault_lock);
 
@@ -98,7 +103,37 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	if (!slot && (q->svms || !f->pasid))
 		dev_warn_ratelimited(vdev->drm.dev,
 				     "fault report lost, pasid %u\n", f->pasid);
-	return slot && !known;
+	return start;
+}
+
+/**
+ * svm_fault_cpu_idle() - whether a worker that is queued on this CPU can start at once
+ *
+ * Context: hard interrupt context.
+ *
+ * Return: true if the interrupt has come while the CPU was idle, and no task waits for the CPU.
+ */
+bool svm_fault_cpu_idle(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(svm_fault_cpu_idle);
+	return is_idle_task(current) && !need_resched();
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_cpu_idle);
+
+/*
+ * Let a worker run svm_fault_run(). Only one caller at a time: the one that has set @q->scheduled.
+ *
+ * If this CPU was idle, the worker runs here. The scheduler would place a worker that is not bound
+ * to a CPU on the CPU of its last run, even if that CPU sleeps, too: the engine would wait for two
+ * CPUs to wake up. On a busy CPU, a bound worker might wait for the running task, a real-time task
+ * for example. So let the scheduler choose the CPU then.
+ */
+static void svm_fault_start(struct svm_fault_queue *q)
+{
+	if (q->local_wq && svm_fault_cpu_idle())
+		queue_work(q->local_wq, &q->local_work);
+	else
+		queue_work(q->wq, &q->work);
 }
 
 /*
@@ -128,12 +163,15 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 		return;
 	p = kfd_lookup_process_by_pasid(f.pasid);
 	q = svm_fault_queue_of(node, p);
-	/*
-	 * A queued work item of a process takes over the reference to the process. The work item of
-	 * svm_node.faults (q->svms is NULL) holds no reference.
-	 */
-	if (svm_fault_add(q, &f) && queue_work(q->wq, &q->work) && q->svms)
-		return;
+	if (svm_fault_add(q, &f)) {
+		svm_fault_start(q);
+		/*
+		 * The worker takes over the reference to the process. The worker of svm_node.faults
+		 * (q->svms is NULL) holds no reference.
+		 */
+		if (q->svms)
+			return;
+	}
 	if (p)
 		kfd_unref_process(p);
 }
@@ -220,49 +258,179 @@ static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 		svm_fault_ack(q, &other);
 }
 
-static void svm_fault_work(struct work_struct *work)
+/* Move the faults that have arrived to @q->batch. */
+static void svm_fault_next_batch(struct svm_fault_queue *q)
 {
-	struct svm_fault_queue *q = container_of(work, struct svm_fault_queue, work);
 	struct svm_node *sn = q->node->svm;
-	struct svm_fault f;
 
-	/* Take the faults that are queued now; later faults queue the work again. */
 	spin_lock_irq(&sn->fault_lock);
 	list_splice_tail_init(&q->pending, &q->batch);
 	spin_unlock_irq(&sn->fault_lock);
+}
 
+/*
+ * Called after a batch. Return true if the worker has to run again. Return false if it has nothing
+ * to do: then the next fault starts a worker. The worker has something to do without faults, too:
+ * if svm_cam_work() has dropped them, the worker must call svm_cam_resume().
+ */
+static bool svm_fault_again(struct svm_fault_queue *q)
+{
+	struct svm_node *sn = q->node->svm;
+	bool again;
+
+	spin_lock_irq(&sn->fault_lock);
+	again = !list_empty(&q->pending) || q->off;
+	q->scheduled = again;
+	spin_unlock_irq(&sn->fault_lock);
+	return again;
+}
+
+/*
+ * Serve a batch of faults. Return true if the caller must queue the worker again. Faults may arrive
+ * without end, so a worker that served them all would block the other work items of
+ * svm_range_list.wq. After the return of false, @q may be freed.
+ */
+static bool svm_fault_run(struct svm_fault_queue *q)
+{
+	struct svm_fault f;
+
+	svm_fault_next_batch(q);
 	while (svm_fault_take(q, NULL, NULL, &f)) {
 		svm_fault_handle(q, &f);
 		cond_resched();
 	}
 	svm_cam_resume(q);
+	if (svm_fault_again(q))
+		return true;
 	if (q->svms)
 		kfd_unref_process(svm_process(q->svms));
+	return false;
+}
+
+static void svm_fault_work(struct work_struct *work)
+{
+	struct svm_fault_queue *q = container_of(work, struct svm_fault_queue, work);
+
+	if (svm_fault_run(q))
+		queue_work(q->wq, &q->work);
+}
+
+static void svm_fault_local_work(struct work_struct *work)
+{
+	struct svm_fault_queue *q = container_of(work, struct svm_fault_queue, local_work);
+
+	if (svm_fault_run(q))
+		queue_work(q->local_wq, &q->local_work);
 }
 
 void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
-			  struct svm_range_list *svms, struct workqueue_struct *wq)
+			  struct svm_range_list *svms, struct workqueue_struct *wq,
+			  struct workqueue_struct *local_wq)
 {
 	unsigned int i;
 
 	q->node = node;
 	q->svms = svms;
 	q->wq = wq;
+	q->local_wq = local_wq;
 	INIT_LIST_HEAD(&q->pending);
 	INIT_LIST_HEAD(&q->batch);
 	for (i = 0; i < SVM_FAULT_REPORTS; i++)
 		INIT_LIST_HEAD(&q->reports[i].link);
 	INIT_WORK(&q->work, svm_fault_work);
+	INIT_WORK(&q->local_work, svm_fault_local_work);
+}
+
+static bool svm_fault_is_scheduled(struct svm_fault_queue *q)
+{
+	struct svm_node *sn = q->node->svm;
+	bool scheduled;
+
+	spin_lock_irq(&sn->fault_lock);
+	scheduled = q->scheduled;
+	spin_unlock_irq(&sn->fault_lock);
+	return scheduled;
 }
 
 void svm_fault_flush(struct svm_range_list *svms)
 {
 	unsigned int i;
 
-	for (i = 0; i < svms->n_gpus; i++)
-		flush_work(&svms->gpus[i].faults.work);
+	for (i = 0; i < svms->n_gpus; i++) {
+		struct svm_fault_queue *q = &svms->gpus[i].faults;
+		bool again;
+
+		/*
+		 * A worker that was scheduled before the flush may be queued late, by
+		 * svm_fault_start() or by itself: repeat the flush. A worker that was not scheduled
+		 * any more may still run: the flush waits for its end.
+		 */
+		do {
+			again = svm_fault_is_scheduled(q);
+			flush_work(&q->work);
+			flush_work(&q->local_work);
+		} while (again);
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_fault_flush);
+
+/*
+ * Allocate svm_range_list.wq. Engines stall until a workqueue has handled the faults of the
+ * process, so use WQ_HIGHPRI, as amdkfd does for its interrupt work.
+ */
+static struct workqueue_struct *svm_wq_alloc(u16 pasid)
+{
+	const unsigned int flags = WQ_HIGHPRI | WQ_FREEZABLE;
+#ifdef CONFIG_LOCKDEP
+	/* Lockdep's tables have a fixed size, too small for one map per process. */
+	static struct lockdep_map map = { .name = "vgpu_svm" };
+
+	return alloc_ordered_workqueue_lockdep_map("vgpu_svm_%u", flags, &map,
+						   pasid);
+#else
+	return alloc_ordered_workqueue("vgpu_svm_%u", flags, pasid);
+#endif
+}
+
+/*
+ * Allocate svm_range_list.local_wq. The workers of a CPU serve the workqueues of all processes. A
+ * worker that sleeps delays none of them. With WQ_CPU_INTENSIVE, a worker that needs much CPU time,
+ * for a large granule, does not delay other processes, either. The default limit of work items is
+ * never reached: a process has one for each GPU.
+ */
+static struct workqueue_struct *svm_local_wq_alloc(u16 pasid)
+{
+	const unsigned int flags = WQ_HIGHPRI | WQ_FREEZABLE | WQ_CPU_INTENSIVE;
+#ifdef CONFIG_LOCKDEP
+	static struct lockdep_map map = { .name = "vgpu_svm_local" };
+
+	return alloc_workqueue_lockdep_map("vgpu_svm_local_%u", flags, 0, &map,
+					   pasid);
+#else
+	return alloc_workqueue("vgpu_svm_local_%u", flags, 0, pasid);
+#endif
+}
+
+int svm_wqs_init(struct svm_range_list *svms)
+{
+	u16 pasid = svm_process(svms)->pasid;
+
+	svms->wq = svm_wq_alloc(pasid);
+	if (!svms->wq)
+		return -ENOMEM;
+	svms->local_wq = svm_local_wq_alloc(pasid);
+	if (!svms->local_wq) {
+		destroy_workqueue(svms->wq);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void svm_wqs_fini(struct svm_range_list *svms)
+{
+	destroy_workqueue(svms->local_wq);
+	destroy_workqueue(svms->wq);
+}
 
 /**
  * svm_drain_faults() - stop repairs and reports of a process's faults
@@ -294,7 +462,8 @@ int svm_fault_init(struct kfd_node *node)
 	if (!sn->wq)
 		return -ENOMEM;
 	INIT_DELAYED_WORK(&sn->cam_work, svm_cam_work);
-	svm_fault_queue_init(&sn->faults, node, NULL, sn->wq);
+	/* No process waits for these faults, so they need no worker on the interrupted CPU. */
+	svm_fault_queue_init(&sn->faults, node, NULL, sn->wq, NULL);
 	ret = vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
 			       svm_fault_irq, node);
 	if (ret)

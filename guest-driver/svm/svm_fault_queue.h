@@ -8,6 +8,7 @@
 #define SVM_FAULT_QUEUE_H
 
 #include <linux/list.h>
+#include <linux/types.h>
 #include <linux/workqueue.h>
 
 #include "svm_fault_entry.h"
@@ -21,7 +22,7 @@ struct svm_range_list;
 /**
  * struct svm_fault_queue - queue of faults on a GPU that belong to one process, or to no process
  *
- * svm_node.fault_lock protects the members from @pending to @off.
+ * svm_node.fault_lock protects the members from @pending to @scheduled.
  */
 struct svm_fault_queue {
 	/** @node: the GPU */
@@ -31,11 +32,16 @@ struct svm_fault_queue {
 	 * faults of the kernel, of unknown PASIDs, and of processes created without the GPU
 	 */
 	struct svm_range_list *svms;
-	/** @wq: ordered workqueue that runs @work */
+	/** @wq: ordered workqueue of @work, which runs on any CPU */
 	struct workqueue_struct *wq;
-	/** @pending: faults since the last run of @work, oldest first */
+	/**
+	 * @local_wq: workqueue of @local_work, which runs on the CPU that has queued it; NULL if
+	 * only @work is used
+	 */
+	struct workqueue_struct *local_wq;
+	/** @pending: faults that the worker has not looked at yet, oldest first */
 	struct list_head pending;
-	/** @batch: faults that the current run of @work has to serve */
+	/** @batch: faults that the worker takes next, before those in @pending */
 	struct list_head batch;
 	/**
 	 * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free.
@@ -50,17 +56,34 @@ struct svm_fault_queue {
 	 */
 	unsigned long since;
 	/**
-	 * @off: svm_cam_work() has taken the process's user queues off the GPU. The current or the
-	 * next run of @work puts these user queues back on the GPU at the end of the run
+	 * @off: svm_cam_work() has taken the process's user queues off the GPU. The worker puts
+	 * these user queues back on the GPU after @batch
 	 */
 	bool off;
-	/** @work: serves the faults; holds a reference to the process while queued or running */
+	/**
+	 * @scheduled: one of @work and @local_work is queued, or runs and will look at @pending
+	 * again. Both serve the faults. At most one of them is scheduled, because only one worker
+	 * at a time may serve a queue. The scheduled one holds a reference to the process
+	 */
+	bool scheduled;
+	/** @work: serves the faults if the interrupted CPU was busy */
 	struct work_struct work;
+	/** @local_work: serves the faults on the interrupted CPU, if this CPU was idle */
+	struct work_struct local_work;
 };
 
-/* Initialise a queue. The owner calls flush_work(&q->work) before it frees the queue. */
+/*
+ * Initialise a queue. Before the owner frees the queue, it flushes both work items
+ * (svm_fault_flush()) or destroys the workqueues.
+ */
 void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
-			  struct svm_range_list *svms, struct workqueue_struct *wq);
+			  struct svm_range_list *svms, struct workqueue_struct *wq,
+			  struct workqueue_struct *local_wq);
+/* Allocate svms->wq and svms->local_wq. Returns 0 or -ENOMEM. svm_wqs_fini() destroys them. */
+int svm_wqs_init(struct svm_range_list *svms);
+void svm_wqs_fini(struct svm_range_list *svms);
+/* Documented in svm_fault_queue.c; only svm_fault_queue.c and tests use this function. */
+bool svm_fault_cpu_idle(void);
 
 /*
  * Functions in svm_fault_cam.c. A fault queue owns the CAM slot of a fault until the fault is
@@ -69,7 +92,7 @@ void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
 void svm_cam_own(struct svm_fault_queue *q, const struct svm_fault *f);
 void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f);
 /*
- * Called at the end of a run of q->work: put the process's queues back on the hardware, if
+ * Called by the worker after each batch: put the process's queues back on the hardware, if
  * svm_cam_work() has taken them off.
  */
 void svm_cam_resume(struct svm_fault_queue *q);

@@ -54,7 +54,7 @@ struct svm_node {
 	struct svm_fault_queue faults;
 	/**
 	 * @wq: ordered workqueue of @faults and @cam_work. Faults of a process are handled in
-	 * svm_range_list.wq instead, so that slow repairs delay only this process
+	 * workqueues of the process instead, so that slow repairs delay only this process
 	 */
 	struct workqueue_struct *wq;
 };

@@ -446,25 +446,6 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 	.invalidate = svm_range_invalidate,
 };
 
-/*
- * Use WQ_HIGHPRI, as amdkfd does for its interrupt work, because engines stall until this workqueue
- * has handled the faults of the process.
- */
-static struct workqueue_struct *svm_wq_alloc(u16 pasid)
-{
-#ifdef CONFIG_LOCKDEP
-	/* Lockdep's tables have a fixed size, too small for one map per process. */
-	static struct lockdep_map map = { .name = "vgpu_svm" };
-
-	return alloc_ordered_workqueue_lockdep_map("vgpu_svm_%u",
-						   WQ_HIGHPRI | WQ_FREEZABLE,
-						   &map, pasid);
-#else
-	return alloc_ordered_workqueue("vgpu_svm_%u", WQ_HIGHPRI | WQ_FREEZABLE,
-				       pasid);
-#endif
-}
-
 /**
  * svm_range_list_init() - initialise SVM of a new process
  * @p: process with its mm, PASID and GPUs
@@ -498,11 +479,9 @@ int svm_range_list_init(struct kfd_process *p)
 	svms->policy = svm_policy_now();
 	svms->default_granularity = svm_default_granularity_now();
 
-	svms->wq = svm_wq_alloc(p->pasid);
-	if (!svms->wq) {
-		ret = -ENOMEM;
+	ret = svm_wqs_init(svms);
+	if (ret)
 		goto err_free;
-	}
 
 	svms->n_gpus = 0;
 	svms->gpus = kvcalloc(max(p->n_pdds, 1u), sizeof(*svms->gpus),
@@ -520,7 +499,8 @@ int svm_range_list_init(struct kfd_process *p)
 		struct kfd_node *node = p->pdds[i]->node;
 
 		svm_dma_init(&svms->gpus[i]);
-		svm_fault_queue_init(&svms->gpus[i].faults, node, svms, svms->wq);
+		svm_fault_queue_init(&svms->gpus[i].faults, node, svms, svms->wq,
+				     svms->local_wq);
 		svms->gpus[i].birth_ts = vgpu_clock_read(node->vdev);
 		svms->gpus[i].unmap_ts = svms->gpus[i].birth_ts;
 		if (node->svm->supported)
@@ -538,7 +518,7 @@ int svm_range_list_init(struct kfd_process *p)
 
 err:
 	kvfree(svms->gpus);
-	destroy_workqueue(svms->wq);
+	svm_wqs_fini(svms);
 err_free:
 	kfree(svms);
 	return ret;
@@ -569,8 +549,8 @@ void svm_range_list_fini(struct kfd_process *p)
 	/* All ranges are removed below, so pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
 	/*
-	 * No work item of a fault queue is queued: it would hold a reference to the process. But an
-	 * item that dropped its reference may still run.
+	 * No worker of a fault queue is scheduled: it would hold a reference to the process. But a
+	 * worker that has dropped its reference may still run.
 	 */
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",
@@ -592,7 +572,7 @@ void svm_range_list_fini(struct kfd_process *p)
 
 	for (i = 0; i < svms->n_gpus; i++)
 		svm_dma_fini(&svms->gpus[i], svm_gpu_vdev(svms, i)->drm.dev);
-	destroy_workqueue(svms->wq);
+	svm_wqs_fini(svms);
 	svm_map_buf_fini(svms);
 	svm_criu_forget(p);
 	kvfree(svms->gpus);

@@ -112,11 +112,18 @@ struct svm_range_list {
 	/** @claimed: @claim is valid */
 	bool claimed;
 	/**
-	 * @wq: ordered workqueue of the process's faults and work items. Processes share no
-	 * workqueue: the work items of one process may wait without limit for @lock, mmap_lock or a
-	 * page-in, and would block the work items of other processes
+	 * @wq: ordered workqueue of @deferred_list_work, @restore_work, @lost_work, and of faults
+	 * whose interrupt has come on a busy CPU. Processes share no workqueue: the work items of
+	 * one process may wait without limit for @lock, mmap_lock or a page-in, and would block the
+	 * work items of other processes
 	 */
 	struct workqueue_struct *wq;
+	/**
+	 * @local_wq: workqueue of faults whose interrupt has come on an idle CPU
+	 * (svm_fault_queue.local_work). @lock excludes these workers from each other and from the
+	 * work items of @wq
+	 */
+	struct workqueue_struct *local_wq;
 	/** @deferred_list_work: applies munmaps to the tree */
 	struct work_struct deferred_list_work;
 	/** @deferred_range_list: ranges with pending munmaps; under @deferred_list_lock */

@@ -3,10 +3,13 @@
  * Test svm/svm_fault_queue.c. The test holds the mmap_lock of a process, so that the process's
  * fault worker stalls, as during a page-in. Meanwhile other processes have faults.
  */
+#include <linux/completion.h>
 #include <linux/iopoll.h>
 #include <linux/kref.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
+#include <linux/workqueue.h>
+#include <kunit/static_stub.h>
 
 #include "vgpu/bits.h"
 #include "vgpu/doorbell.h"
@@ -60,6 +63,10 @@ struct fault_mock {
 	unsigned int next;
 	/** @doorbells: BAR 2 */
 	u32 *doorbells;
+	/** @marker: work item of svm_range_list.wq that completes @marked */
+	struct work_struct marker;
+	/** @marked: @marker has run */
+	struct completion marked;
 };
 
 static void fault_ring_init(struct kunit *test, struct fault_mock *m)
@@ -212,8 +219,8 @@ static void fault_beside_stalled(struct kunit *test)
 }
 
 /*
- * Called when the stalled process has had exactly one fault. Return true if the process's worker
- * has taken this fault from the lists.
+ * Return true if the worker of the stalled process has taken all faults of this process from the
+ * lists.
  */
 static bool fault_taken(struct fault_mock *m)
 {
@@ -333,11 +340,138 @@ static void fault_cam_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_CAM_STALLS), 1);
 }
 
+/* Replaces svm_fault_cpu_idle(): the interrupt has come on an idle CPU. */
+static bool fault_cpu_is_idle(void)
+{
+	return true;
+}
+
+/* Raise an interrupt with a retry fault, on an idle CPU if @idle. */
+static void fault_put_on(struct kunit *test, struct fault_mock *m, u16 pasid, bool idle, u32 cam)
+{
+	if (idle)
+		kunit_activate_static_stub(test, svm_fault_cpu_idle, fault_cpu_is_idle);
+	fault_put(m, pasid, true, cam, cam + 1);
+	if (idle)
+		kunit_deactivate_static_stub(test, svm_fault_cpu_idle);
+}
+
+/*
+ * If @idle, the first fault of the stalled process comes on an idle CPU and the second one on a
+ * busy CPU, otherwise the other way round.
+ */
+static void fault_worker(struct kunit *test, bool idle)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
+	u16 pasid = m->stalled.p.pasid;
+	bool taken;
+
+	fault_put_on(test, m, pasid, idle, 5);
+	KUNIT_EXPECT_EQ(test, !!work_busy(&q->local_work), idle);
+	KUNIT_EXPECT_EQ(test, !!work_busy(&q->work), !idle);
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
+					  FAULT_TIMEOUT_US, false, m), 0);
+	fault_put_on(test, m, pasid, !idle, 6);
+	KUNIT_EXPECT_EQ(test, !!work_busy(&q->local_work), idle);
+	KUNIT_EXPECT_EQ(test, !!work_busy(&q->work), !idle);
+	/* A worker of the other process does not wait for the stalled worker on the same CPU. */
+	fault_put_on(test, m, m->other.p.pasid, idle, 7);
+	fault_expect_ack(test, m, 1, 7);
+	fault_mock_end(test, m);
+	KUNIT_EXPECT_EQ(test, fault_acks(m), 3);
+}
+
+/*
+ * Catches: the worker of a fault on an idle CPU is not bound to this CPU; a second worker serves
+ * the queue while the first one does; the second fault is not served.
+ */
+static void fault_idle_cpu(struct kunit *test)
+{
+	fault_worker(test, true);
+}
+
+/*
+ * Catches: the worker of a fault on a busy CPU is bound to this CPU, where it may wait for a
+ * real-time task; the other defects of fault_idle_cpu().
+ */
+static void fault_busy_cpu(struct kunit *test)
+{
+	fault_worker(test, false);
+}
+
+/*
+ * svm_cam_work() has taken the user queues off the GPU and dropped all queued faults before the
+ * worker looks at them. Catches: a worker without faults leaves the user queues off the GPU.
+ */
+static void fault_cam_dropped(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
+	struct kfd_process_device *pdd = &m->stalled.pdd;
+
+	pdd->evicted++;
+	kref_get(&m->stalled.p.ref);
+	spin_lock_irq(&m->sn.fault_lock);
+	q->off = true;
+	q->scheduled = true;
+	spin_unlock_irq(&m->sn.fault_lock);
+	queue_work(q->wq, &q->work);
+	fault_mock_end(test, m);
+	KUNIT_EXPECT_EQ(test, pdd->evicted, 1);
+}
+
+static void fault_marker(struct work_struct *work)
+{
+	complete(&container_of(work, struct fault_mock, marker)->marked);
+}
+
+/* Let the stalled worker take mmap_lock once or more. Return fault_taken() afterwards. */
+static bool fault_let_run(struct fault_mock *m)
+{
+	mmap_write_unlock(current->mm);
+	mmap_write_lock(current->mm);
+	return fault_taken(m);
+}
+
+/*
+ * While the worker serves a fault, another work item of the process is queued, and then the next
+ * fault arrives. Catches: the worker does not return while faults arrive, so that the other work
+ * items of the ordered workqueue wait.
+ */
+static void fault_shares_wq(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	u16 pasid = m->stalled.p.pasid;
+	bool taken;
+
+	init_completion(&m->marked);
+	INIT_WORK(&m->marker, fault_marker);
+	fault_put(m, pasid, true, 5, 1);
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
+					  FAULT_TIMEOUT_US, false, m), 0);
+	queue_work(m->stalled.p.svms->wq, &m->marker);
+	fault_put(m, pasid, true, 6, 2);
+	KUNIT_EXPECT_FALSE(test, completion_done(&m->marked));
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(fault_let_run, taken, taken, USEC_PER_MSEC,
+					  FAULT_TIMEOUT_US, false, m), 0);
+	KUNIT_EXPECT_TRUE(test, completion_done(&m->marked));
+	fault_mock_end(test, m);
+	KUNIT_EXPECT_EQ(test, fault_acks(m), 2);
+}
+
 static struct kunit_case fault_queue_cases[] = {
 	KUNIT_CASE(fault_beside_stalled),
 	KUNIT_CASE(fault_bounded),
 	KUNIT_CASE(fault_slot_reused),
 	KUNIT_CASE(fault_cam_full),
+	KUNIT_CASE(fault_idle_cpu),
+	KUNIT_CASE(fault_busy_cpu),
+	KUNIT_CASE(fault_cam_dropped),
+	KUNIT_CASE(fault_shares_wq),
 	{}
 };
 

@@ -107,9 +107,9 @@ static void failures_old(struct kunit *test)
 }
 
 /*
- * One worker serves the faults of all GPUs of the process. If each repair waits for VRAM, a page
- * fails only once per round of all GPUs. Catches: the failures are forgotten in each round, so the
- * fault is never denied.
+ * Repairs of a process exclude each other, also on different GPUs. If each repair waits for VRAM, a
+ * page fails only once per round of all GPUs. Catches: the failures are forgotten in each round, so
+ * the fault is never denied.
  */
 static void failures_many_gpus(struct kunit *test)
 {
