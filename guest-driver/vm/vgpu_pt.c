@@ -146,6 +146,7 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 		addr += (u64)run << VGPU_PAGE_SHIFT;
 		n -= run;
 	}
+	vgpu_pt_note_used(ptb);
 	return changed;
 }
 
@@ -157,10 +158,12 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 
 	if (!changed && !value)
 		return false;
-	if (value)
+	if (value) {
 		bitmap_set(ptb->valid, index, n);
-	else
+		vgpu_pt_note_used(ptb);
+	} else {
 		bitmap_clear(ptb->valid, index, n);
+	}
 	vgpu_pt_set(pt, ptb, index, n, value, 0);
 	if (!value)
 		vgpu_pt_note_empty(pt, ptb);
@@ -200,6 +203,7 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	bool changed = test_bit(index, pdb0->valid);
 
 	__set_bit(index, pdb0->valid);
+	vgpu_pt_note_used(pdb0->child[index]);
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
 	/*

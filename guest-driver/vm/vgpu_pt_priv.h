@@ -27,8 +27,8 @@ struct vgpu_pt_table {
 	/** @parent: the table above this one, or NULL for the root */
 	struct vgpu_pt_table *parent;
 	/**
-	 * @empty_link: link in vgpu_pt.empty. The table was empty when it was put on this list, and
-	 * may have got entries since then
+	 * @empty_link: link in vgpu_pt.empty, from vgpu_pt_note_empty() until vgpu_pt_note_used()
+	 * or vgpu_pt_trim()
 	 */
 	struct list_head empty_link;
 	/**
@@ -74,5 +74,6 @@ void vgpu_pt_set_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 struct vgpu_pt_table *vgpu_pt_find_pdb0(const struct vgpu_pt *pt, u64 page,
 					u64 *skip);
 void vgpu_pt_note_empty(struct vgpu_pt *pt, struct vgpu_pt_table *table);
+void vgpu_pt_note_used(struct vgpu_pt_table *table);
 
 #endif /* VGPU_PT_PRIV_H */

@@ -39,6 +39,17 @@ void vgpu_pt_note_empty(struct vgpu_pt *pt, struct vgpu_pt_table *table)
 		list_add_tail(&table->empty_link, &pt->empty);
 }
 
+/**
+ * vgpu_pt_note_used() - take a table off the list for vgpu_pt_trim()
+ * @table: table that has got a valid entry, a child, or a leaf in front of it; the tree is locked
+ *
+ * Without tables on the list, no trim is needed.
+ */
+void vgpu_pt_note_used(struct vgpu_pt_table *table)
+{
+	list_del_init(&table->empty_link);
+}
+
 static struct vgpu_pt_table *pt_table_new(struct vgpu_pt *pt,
 					  unsigned int level, u64 page)
 {
@@ -156,6 +167,7 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 	pt->ops->lock(pt);
 	table->child[index] = child;
 	table->children++;
+	vgpu_pt_note_used(table);
 	vgpu_pt_note_empty(pt, child);
 	vgpu_pt_set_pointer(pt, table, index);
 	pt->ops->unlock(pt);

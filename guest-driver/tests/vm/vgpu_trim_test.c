@@ -95,8 +95,8 @@ static void trim_keeps_mapped(struct kunit *test)
 }
 
 /*
- * Catches: the trim frees the empty PTB that stays in the tree behind a 2 MiB leaf. (A later split
- * of the leaf needs this PTB.)
+ * Catches: the trim frees the empty PTB that stays in the tree behind a 2 MiB leaf (a later split
+ * of the leaf needs this PTB); this PTB stays in the list of empty tables.
  */
 static void trim_keeps_behind_leaf(struct kunit *test)
 {
@@ -107,6 +107,7 @@ static void trim_keeps_behind_leaf(struct kunit *test)
 			0);
 	vm_mock_update(m);
 	n = vm_mock_tables(m);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->vm.pt.empty));
 	vm_mock_trim(m);
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
 	KUNIT_ASSERT_EQ(test, vm_mock_clear(m, leaf + 7, 3), 0);
@@ -135,6 +136,36 @@ static void trim_reserved(struct kunit *test)
 	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + 699), 0);
 	vgpu_vm_clear_range(&m->vm.base, VM_MOCK_FIRST, VM_MOCK_FIRST + 699, false);
 	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+}
+
+/*
+ * Reserve, write and clear the entries of some pages. Catches: a table with entries or children
+ * stays in the list of empty tables, so that the driver queues the trim work after each repair of a
+ * fault that creates a table; an empty table is not in the list.
+ */
+static void trim_lists_empty(struct kunit *test)
+{
+	const struct vgpu_vm_span span = {
+		.npages = 700, .pte_flags = VM_MOCK_RW | VGPU_PTE_VALID,
+	};
+	u64 last = VM_MOCK_FIRST + span.npages - 1;
+	struct vm_mock *m = vm_mock_new(test, false);
+	struct list_head *empty = &m->vm.pt.empty;
+
+	KUNIT_EXPECT_TRUE(test, list_empty(empty));
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm.base, VM_MOCK_FIRST, last), 0);
+	KUNIT_EXPECT_FALSE(test, list_empty(empty));
+	vgpu_vm_lock_pt(&m->vm.base);
+	vgpu_vm_write_spans(&m->vm.base, VM_MOCK_FIRST, &span, 1);
+	vgpu_vm_unlock_pt(&m->vm.base);
+	vgpu_vm_unreserve_tables(&m->vm.base);
+	KUNIT_EXPECT_TRUE(test, list_empty(empty));
+	vgpu_vm_clear_range(&m->vm.base, VM_MOCK_FIRST, last - 1, false);
+	vgpu_vm_clear_range(&m->vm.base, last, last, false);
+	KUNIT_EXPECT_FALSE(test, list_empty(empty));
+	vm_mock_trim(m);
+	KUNIT_EXPECT_TRUE(test, list_empty(empty));
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
@@ -218,6 +249,7 @@ static struct kunit_case trim_cases[] = {
 	KUNIT_CASE(trim_keeps_mapped),
 	KUNIT_CASE(trim_keeps_behind_leaf),
 	KUNIT_CASE(trim_reserved),
+	KUNIT_CASE(trim_lists_empty),
 	KUNIT_CASE(trim_keeps_no),
 	KUNIT_CASE(trim_flushes_once),
 	KUNIT_CASE(trim_after_failure),
