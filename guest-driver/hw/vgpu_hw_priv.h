@@ -122,7 +122,10 @@ struct vgpu_ih {
 	spinlock_t lock;
 	/** @poll_lock: held from vgpu_ih_hold() to vgpu_ih_release(); serialises vgpu_ih_poll() */
 	struct mutex poll_lock;
-	/** @slots: handlers; a slot is free if its fn is NULL */
+	/**
+	 * @slots: handlers; a slot is free if its fn is NULL. The interrupt handler also reads
+	 * client and source without @lock
+	 */
 	struct vgpu_iv_slot slots[VGPU_MAX_IV_HANDLERS];
 	/** @ring: memory of the ring, coherent */
 	__le32 *ring;

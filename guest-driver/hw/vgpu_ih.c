@@ -51,8 +51,8 @@ int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
 
 		if (slot->fn)
 			continue;
-		slot->client = client;
-		slot->source = source;
+		WRITE_ONCE(slot->client, client);
+		WRITE_ONCE(slot->source, source);
 		slot->arg = arg;
 		slot->fn = fn;
 		ret = 0;
@@ -162,6 +162,13 @@ static void ih_dispatch(struct vgpu_device *vdev,
 	for (i = 0; i < ARRAY_SIZE(ih->slots); i++) {
 		struct vgpu_iv_slot slot;
 
+		/*
+		 * Test without the lock first: most slots are of other sources, and an engine may
+		 * wait for this entry. A handler that is being registered may miss the entry.
+		 */
+		if (READ_ONCE(ih->slots[i].client) != iv->client ||
+		    READ_ONCE(ih->slots[i].source) != iv->source)
+			continue;
 		/*
 		 * Copy the slot, so that the handler is called after the lock is dropped: handlers
 		 * take other locks.
