@@ -28,6 +28,7 @@ typedef enum VGPUAccessType {
     VGPU_READ,
     VGPU_WRITE,
     VGPU_EXECUTE,               /* fetch of instructions */
+    VGPU_ACCESS_TYPES,
 } VGPUAccessType;
 
 /*

@@ -24,6 +24,20 @@ typedef struct VGPUTlbSet {
 } VGPUTlbSet;
 
 /*
+ * Translation of the address directly after the span that the last
+ * vgpu_gpuvm_map() of a VGPUAccessType returned. The next vgpu_gpuvm_map() of
+ * this type probably begins at this address.
+ */
+typedef struct VGPUPeek {
+    bool valid;
+    uint8_t vmid;
+    uint32_t gen;               /* hub->gen[vmid] before the translation */
+    uint64_t va;
+    /* Not mapped to host memory yet, so span.host is NULL. */
+    VGPUSpan span;
+} VGPUPeek;
+
+/*
  * A client's TLB. Except as noted, members are accessed by the client's thread,
  * or by a thread that stopped the client's worker: vgpu_worker_hold(),
  * vgpu_worker_park().
@@ -39,20 +53,7 @@ struct VGPUTlb {
     unsigned access;
     /* Bit n is set if the TLB may have leaves of 1 << n bytes. */
     uint64_t shifts;
-    /*
-     * Translation of the address directly after the span that the last
-     * vgpu_gpuvm_map() returned. The next vgpu_gpuvm_map() probably begins at
-     * this address.
-     */
-    struct {
-        bool valid;
-        uint8_t vmid;
-        VGPUAccessType type;
-        uint32_t gen;           /* hub->gen[vmid] before the translation */
-        uint64_t va;
-        /* Not mapped to host memory yet, so span.host is NULL. */
-        VGPUSpan span;
-    } peek;
+    VGPUPeek peek[VGPU_ACCESS_TYPES];
     /*
      * Number of invalidated ranges that have been applied to @set. If
      * hub->num_ranges differs, the hub has logged further ranges.

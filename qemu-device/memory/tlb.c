@@ -85,7 +85,7 @@ void vgpu_tlb_apply_invalidations(VGPUClient *c)
         n = 1;
     }
     trace_vgpu_inv_catch_up(s->id, c->hub, c->index, n);
-    tlb->peek.valid = false;
+    memset(tlb->peek, 0, sizeof(tlb->peek));
     for (i = 0; i < n; i++) {
         tlb_invalidate_range(tlb, &ranges[i]);
     }
@@ -95,7 +95,7 @@ static void tlb_drop_all(VGPUTlb *tlb)
 {
     memset(tlb->set, 0, sizeof(tlb->set));
     tlb->ranges_done = qatomic_read(&tlb->hub->num_ranges);
-    tlb->peek.valid = false;
+    memset(tlb->peek, 0, sizeof(tlb->peek));
 }
 
 void vgpu_clients_flush_tlb(VGPUState *s)

@@ -48,9 +48,10 @@ static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 
 /*
  * Translate @va to a span that ends where the leaf ends. The span is not mapped
- * to host memory.
+ * to host memory. Return true if the span is from a leaf, so that the
+ * translation may be cached.
  */
-static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
+static bool gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
                             VGPUAccessType type, VGPUSpan *span)
 {
     static const struct {
@@ -80,6 +81,7 @@ static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
             span->fault = types[type].fault;
         }
     }
+    return !leaf.left && span->kind < VGPU_TARGET_RETRY;
 }
 
 /*
@@ -102,28 +104,28 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
 {
     VGPUTlb *tlb = c->tlb;
     uint32_t gen = qatomic_read(&tlb->hub->gen[vmid]);
+    VGPUPeek *peek = &tlb->peek[type];
     VGPUSpan next;
 
-    if (tlb->peek.valid && tlb->peek.va == va && tlb->peek.vmid == vmid &&
-        tlb->peek.gen == gen && tlb->peek.type == type) {
-        *span = tlb->peek.span;
+    if (peek->valid && peek->va == va && peek->vmid == vmid &&
+        peek->gen == gen) {
+        *span = peek->span;
         tlb->hits++;
     } else {
         gpuvm_translate(c, vmid, va, type, span);
     }
-    tlb->peek.valid = false;
+    peek->valid = false;
     while (span->kind < VGPU_TARGET_RETRY && span->len < len &&
            va + span->len > va) {
-        gpuvm_translate(c, vmid, va + span->len, type, &next);
+        bool leaf = gpuvm_translate(c, vmid, va + span->len, type, &next);
+
         if (next.kind != span->kind ||
             (span->kind != VGPU_TARGET_ZERO &&
              next.addr != span->addr + span->len)) {
-            tlb->peek.valid = vmid && next.kind < VGPU_TARGET_RETRY;
-            tlb->peek.vmid = vmid;
-            tlb->peek.gen = gen;
-            tlb->peek.type = type;
-            tlb->peek.va = va + span->len;
-            tlb->peek.span = next;
+            *peek = (VGPUPeek) {
+                .valid = leaf, .vmid = vmid, .gen = gen,
+                .va = va + span->len, .span = next,
+            };
             break;
         }
         span->len += next.len;

@@ -185,24 +185,72 @@ static void span_prefetch(const VGPUSpan *span)
 }
 
 /*
- * Copy @from to GPU address @dst. If dma_map() maps fewer bytes at @dst, copy
- * only the first bytes of @from. Unless the access stalls, set *@n to the bytes
- * that were copied or dropped.
+ * The destination of a copy. A span of the destination stays mapped while
+ * several spans of the source are copied to it.
  */
-static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
-                                   const VGPUSpan *from, uint64_t *n)
-{
-    VGPUSpan to;
-    VGPUDmaResult ret = dma_map(v, dst, from->len, true, &to);
+typedef struct DmaTarget {
+    VGPUSpan span;
+    uint64_t used;              /* bytes of @span that are copied or dropped */
+    bool peer;                  /* a span was in another device's VRAM */
+} DmaTarget;
 
-    if (ret != VGPU_DMA_STALL) {
-        if (to.host) {
-            /* Source and destination may overlap in host memory. */
-            memmove(to.host, from->host, to.len);
-        }
-        *n = to.len;
-        vgpu_phys_unmap(v->client->s, &to, to.len);
+static void dma_target_unmap(VGPUView *v, DmaTarget *to)
+{
+    vgpu_phys_unmap(v->client->s, &to->span, to->used);
+    to->span = (VGPUSpan) { .mapped = false };
+    to->used = 0;
+}
+
+/*
+ * Map the destination at GPU address @dst, which has @left bytes. The next span
+ * of the source has @len bytes.
+ */
+static VGPUDmaResult dma_target_map(VGPUView *v, DmaTarget *to, uint64_t dst,
+                                    uint64_t left, uint64_t len)
+{
+    VGPUDmaResult ret;
+
+    dma_target_unmap(v, to);
+    /*
+     * Map another device's VRAM anew for each span of the source: each map is
+     * an event that an injection of kind xgmi-down may choose. After the first
+     * such span, do not translate more than @len bytes in each map.
+     */
+    ret = dma_map(v, dst, to->peer ? len : left, true, &to->span);
+    if (ret == VGPU_DMA_STALL) {
+        /* Nothing is mapped. Leave no bytes for dma_copy_bytes(). */
+        to->span = (VGPUSpan) { .mapped = false };
+    } else if (to->span.kind == VGPU_TARGET_PEER) {
+        to->peer = true;
+        to->span.len = MIN(to->span.len, len);
     }
+    return ret;
+}
+
+/*
+ * Copy @len bytes at @from to GPU address @dst, or only the first of these
+ * bytes if the span of the destination ends before. @left is the number of
+ * bytes from @dst to the end of the destination. Unless the access stalls, set
+ * *@n to the bytes that were copied or dropped.
+ */
+static VGPUDmaResult dma_copy_bytes(VGPUView *v, DmaTarget *to, uint64_t dst,
+                                    uint64_t left, const uint8_t *from,
+                                    uint64_t len, uint64_t *n)
+{
+    VGPUDmaResult ret = VGPU_DMA_OK;
+
+    if (to->used == to->span.len) {
+        ret = dma_target_map(v, to, dst, left, len);
+        if (ret == VGPU_DMA_STALL) {
+            return ret;
+        }
+    }
+    *n = MIN(len, to->span.len - to->used);
+    if (to->span.host) {
+        /* Source and destination may overlap in host memory. */
+        memmove(to->span.host + to->used, from, *n);
+    }
+    to->used += *n;
     return ret;
 }
 
@@ -211,6 +259,7 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
 {
     VGPUState *s = v->client->s;
     VGPUDmaResult ret = VGPU_DMA_OK, part;
+    DmaTarget to = { .used = 0 };
     VGPUSpan from, next;
     uint32_t invs;
 
@@ -240,12 +289,10 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
             span_prefetch(&next);
         }
         while (n < from.len) {
-            VGPUSpan rest = from;
             uint64_t m;
 
-            rest.host += n;
-            rest.len -= n;
-            part = dma_copy_span(v, dst + *done, &rest, &m);
+            part = dma_copy_bytes(v, &to, dst + *done, len - *done,
+                                  from.host + n, from.len - n, &m);
             if (part == VGPU_DMA_STALL) {
                 break;
             }
@@ -260,6 +307,7 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
             break;
         }
     }
+    dma_target_unmap(v, &to);
     vgpu_client_end(v->client);
     return ret;
 }

@@ -121,6 +121,47 @@ static void test_memory(void)
     stop_pair(v, p);
 }
 
+/*
+ * Copy scattered pages to contiguous pages of a peer. Catches: for each page of
+ * the source, the device translates all of the destination that is left.
+ */
+static void test_scattered_to_peer(void)
+{
+    enum { PAGES = 64 };
+    const uint64_t to = VA + 2 * MiB, len = PAGES * QVGPU_PAGE;
+    QVGPU *v = qvgpu_start_sized("64M,hive=h0", HIVE_OBJECT PAIR(",hive=h0"));
+    QVGPU *p = map_peer(v);
+    uint64_t src, hits = 0;
+    QVGPUSpace space;
+    unsigned i;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    src = qvgpu_alloc(v, QVGPU_RAM, len, QVGPU_PAGE);
+    for (i = 0; i < PAGES; i++) {
+        /* The factor is odd, so that each page is mapped once. */
+        uint64_t page = src + i * 37 % PAGES * QVGPU_PAGE;
+
+        qvgpu_fill(v, page, 1, i * QVGPU_PAGE, QVGPU_PAGE);
+        qvgpu_space_map(&space, VA + i * QVGPU_PAGE, page, QVGPU_PAGE);
+        qvgpu_space_set(&space, to + i * QVGPU_PAGE, VGPU_LEVEL_PTB,
+                        QVGPU_PTE_RW | (VRAM + i * QVGPU_PAGE));
+    }
+    /* The first copy fills the TLB. */
+    for (i = 0; i < 2; i++) {
+        qtest_memset(v->qts, PEER_AT, 0, len);
+        hits = qvgpu_counter(v, VGPU_CNT_TLB_HITS);
+        hive_copy(v, &space, VA, to, len);
+        hits = qvgpu_counter(v, VGPU_CNT_TLB_HITS) - hits;
+        qvgpu_expect(v, PEER_AT, 1, 0, len);
+    }
+    /*
+     * A page counts three hits: two of the source, one of the destination. The
+     * first map of the destination counts a hit for each page.
+     */
+    g_assert_cmpuint(hits, <, 6 * PAGES);
+    stop_pair(v, p);
+}
+
 /* Catches: an engine of a device without a hive cannot reach a peer's BAR 0. */
 static void test_pcie_peer(void)
 {
@@ -609,6 +650,7 @@ void qvgpu_add_xgmi_tests(void)
     qtest_add_func("/vgpu-kfd/hive/unplug-settling", test_unplug_settling);
     qtest_add_func("/vgpu-kfd/hive/registers", test_registers);
     qtest_add_func("/vgpu-kfd/hive/memory", test_memory);
+    qtest_add_func("/vgpu-kfd/hive/scattered-to-peer", test_scattered_to_peer);
     qtest_add_func("/vgpu-kfd/hive/pcie-peer", test_pcie_peer);
     qtest_add_func("/vgpu-kfd/hive/link-down", test_link_down);
     qtest_add_data_func("/vgpu-kfd/hive/peer-removed", "", test_peer_gone);

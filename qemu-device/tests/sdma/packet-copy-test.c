@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests SDMA copies with two destinations, and copies of rectangles.
+ * vgpu-kfd: tests SDMA copies from scattered pages, copies with two
+ * destinations, and copies of rectangles.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -153,6 +154,55 @@ static void test_broadcast_piece(void)
 }
 
 /*
+ * Copy scattered pages to contiguous memory. Catches: the device translates the
+ * destination again for each page of the source; bytes after the end of a page
+ * go to the wrong address.
+ */
+static void test_scattered_source(void)
+{
+    enum { PAGES = 64 };
+    const uint64_t from = 0x10000000, to = 0x20000000, skew = 100;
+    const uint64_t len = PAGES * QVGPU_PAGE;
+    QVGPU *v = qvgpu_start();
+    uint64_t src, dst, hits = 0;
+    QVGPUSpace space;
+    QVGPUSdma q;
+    unsigned i;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    src = qvgpu_alloc(v, QVGPU_RAM, len, QVGPU_PAGE);
+    dst = qvgpu_alloc(v, QVGPU_VRAM, 2 * MiB, 2 * MiB);
+    for (i = 0; i < PAGES; i++) {
+        /* The factor is odd, so that each page is mapped once. */
+        uint64_t page = src + i * 37 % PAGES * QVGPU_PAGE;
+
+        qvgpu_fill(v, page, 1, i * QVGPU_PAGE, QVGPU_PAGE);
+        qvgpu_space_map(&space, from + i * QVGPU_PAGE, page, QVGPU_PAGE);
+    }
+    qvgpu_space_set(&space, to, VGPU_LEVEL_PDB0,
+                    qvgpu_entry(v, dst, QVGPU_PTE_RW));
+    /* The first copy fills the TLB. */
+    for (i = 0; i < 2; i++) {
+        qtest_memset(v->qts, dst, 0, len);
+        hits = qvgpu_counter(v, VGPU_CNT_TLB_HITS);
+        qvgpu_pkt_copy(&q, from + skew, to + 5, len - skew);
+        qvgpu_sdma_finish(&q);
+        hits = qvgpu_counter(v, VGPU_CNT_TLB_HITS) - hits;
+        qvgpu_expect_byte(v, dst, 0, 5);
+        qvgpu_expect(v, dst + 5, 1, skew, len - skew);
+        qvgpu_expect_byte(v, dst + 5 + len - skew, 0, skew - 5);
+    }
+    /*
+     * Each page of the source counts two hits: one when the device looks for
+     * contiguous pages, one when the device uses the translation. The packet,
+     * its destination and the read pointer count a few more.
+     */
+    g_assert_cmpuint(hits, <, 5 * PAGES / 2);
+    qvgpu_stop(v);
+}
+
+/*
  * A surface of a rectangle copy. All members except the address are in
  * elements.
  */
@@ -268,6 +318,8 @@ void qvgpu_add_packet_copy_tests(void)
     qtest_add_func("/vgpu-kfd/sdma-copy/broadcast-faults",
                    test_broadcast_faults);
     qtest_add_func("/vgpu-kfd/sdma-copy/broadcast-piece", test_broadcast_piece);
+    qtest_add_func("/vgpu-kfd/sdma-copy/scattered-source",
+                   test_scattered_source);
     qtest_add_func("/vgpu-kfd/sdma-copy/rect", test_rect);
     qtest_add_func("/vgpu-kfd/sdma-copy/rect-largest", test_rect_largest);
 }
