@@ -87,6 +87,7 @@ void vgpu_client_begin(VGPUClient *c)
      * outermost rcu_read_lock() has a barrier and a nested one has none.
      */
     rcu_read_lock();
+    tlb->last_ptb.valid = false;
     qatomic_set(&tlb->access, tlb->access + 1);
     /*
      * Order the store to tlb->access before the reads of num_ranges and gen:

@@ -215,8 +215,12 @@ static inline uint64_t vgpu_hub_load64(const VGPUHub *hub, unsigned lo)
  * vgpu_client_begin() and vgpu_client_end().
  */
 
-/* Translate @va through apertures and page tables, without the TLB. */
-VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va);
+/*
+ * Translate @va through apertures and page tables, without the TLB. @gen is the
+ * value of VGPUHub.gen[vmid] before the call.
+ */
+VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va,
+                        uint32_t gen);
 /*
  * Return the kind of fault that a page-table entry causes if the entry is
  * invalid or does not permit the access: VGPU_TARGET_RETRY or

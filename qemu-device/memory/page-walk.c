@@ -209,15 +209,36 @@ static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
 }
 
 /*
- * Walk the page tables of @vmid. For VMID 0, use walk_vmid0(). The walk ends at
- * the PTB at the latest, even if tables point to each other.
+ * Return true if tlb->last_ptb has the PTB that translates @va. Return false
+ * while an injection may act on a read of a table: each walk then has to read
+ * all tables.
  */
-static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
+static bool walk_has_ptb(VGPUClient *c, unsigned vmid, uint64_t va,
+                         uint32_t gen)
+{
+    const VGPULastPtb *last = &c->tlb->last_ptb;
+
+    return last->valid && last->vmid == vmid && last->gen == gen &&
+           last->number == va >> VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB0) &&
+           !vgpu_inject_armed(c->s, VGPU_INJECT_PTES |
+                                    1u << VGPU_INJECT_KIND_XGMI_DOWN);
+}
+
+/*
+ * Walk the page tables of @vmid. For VMID 0, use walk_vmid0(). The walk ends at
+ * the PTB at the latest, even if tables point to each other. @gen is the value
+ * of VGPUHub.gen[vmid] before the walk.
+ */
+static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va,
+                                 uint32_t gen)
 {
     uint64_t entry = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
     unsigned level = VGPU_LEVEL_PDB2;
 
-    if (!(entry & VGPU_PDE_VALID)) {
+    if (walk_has_ptb(c, vmid, va, gen)) {
+        entry = c->tlb->last_ptb.pde;
+        level = VGPU_LEVEL_PTB;
+    } else if (!(entry & VGPU_PDE_VALID)) {
         return walk_fault(vgpu_page_walk_fault_kind(c, vmid), VGPU_WALKER_PDE,
                           VGPU_FAULT_CLASS(PDE2));
     }
@@ -238,6 +259,12 @@ static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
             VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT) {
             return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE,
                               VGPU_FAULT_CLASS(PDE0));
+        }
+        if (level == VGPU_LEVEL_PDB0) {
+            c->tlb->last_ptb = (VGPULastPtb) {
+                .valid = true, .vmid = vmid, .gen = gen, .pde = entry,
+                .number = va >> VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB0),
+            };
         }
     }
 }
@@ -369,7 +396,8 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
     return leaf;
 }
 
-VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va)
+VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va,
+                        uint32_t gen)
 {
     if (!vmid) {
         return walk_vmid0(c, va);
@@ -378,5 +406,5 @@ VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va)
         return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE,
                           VGPU_FAULT_CLASS(RANGE));
     }
-    return walk_page_tables(c, vmid, va);
+    return walk_page_tables(c, vmid, va, gen);
 }

@@ -38,6 +38,19 @@ typedef struct VGPUPeek {
 } VGPUPeek;
 
 /*
+ * The PTB that the last walk of the access in progress has found. Not used by
+ * later accesses: an invalidation is acknowledged when the access in progress
+ * has ended, and directories are not cached after that.
+ */
+typedef struct VGPULastPtb {
+    bool valid;
+    uint8_t vmid;
+    uint32_t gen;               /* hub->gen[vmid] before the walk */
+    uint64_t number;            /* va >> VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB0) */
+    uint64_t pde;               /* entry of PDB0 that points to the PTB */
+} VGPULastPtb;
+
+/*
  * A client's TLB. Except as noted, members are accessed by the client's thread,
  * or by a thread that stopped the client's worker: vgpu_worker_hold(),
  * vgpu_worker_park().
@@ -54,6 +67,7 @@ struct VGPUTlb {
     /* Bit n is set if the TLB may have leaves of 1 << n bytes. */
     uint64_t shifts;
     VGPUPeek peek[VGPU_ACCESS_TYPES];
+    VGPULastPtb last_ptb;
     /*
      * Number of invalidated ranges that have been applied to @set. If
      * hub->num_ranges differs, the hub has logged further ranges.

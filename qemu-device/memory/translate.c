@@ -33,7 +33,7 @@ static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
         return (VGPULeaf) { .kind = t->kind, .addr = t->addr,
                             .shift = t->shift, .flags = t->flags };
     }
-    leaf = vgpu_page_walk(c, vmid, va);
+    leaf = vgpu_page_walk(c, vmid, va, gen);
     if (leaf.left || leaf.kind == VGPU_TARGET_WAIT) {
         return leaf;
     }

@@ -2,11 +2,13 @@
 /* vgpu-kfd: tests cached translations and their invalidation. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID    4
+#define INV_ENG 3               /* invalidation engine */
 #define BIG_VA  0x300000000000ull       /* GPU address for leaves of 2 MiB */
 /*
  * The low bits of VA's page number differ from those of the ring's page, so
@@ -22,10 +24,12 @@ typedef struct Tlb {
     uint64_t dst, dst_va;
 } Tlb;
 
-/* Map VA to old_page, and let the TLB hold the translation. */
-static void tlb_start(Tlb *t)
+/*
+ * Use machine @v. Map VA to old_page, and let the TLB hold the translation.
+ */
+static void tlb_start_on(Tlb *t, QVGPU *v)
 {
-    t->v = qvgpu_start();
+    t->v = v;
     qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
     t->old_page = qvgpu_alloc(t->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
@@ -38,6 +42,11 @@ static void tlb_start(Tlb *t)
     qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
     qvgpu_sdma_finish(&t->q);
     qvgpu_expect(t->v, t->dst, 1, 0, QVGPU_PAGE);
+}
+
+static void tlb_start(Tlb *t)
+{
+    tlb_start_on(t, qvgpu_start());
 }
 
 /*
@@ -120,6 +129,111 @@ static void test_directories(void)
     qvgpu_invalidate(t.v, 1u << VMID);
     expect_page(&t, 1);
     qvgpu_stop(t.v);
+}
+
+/*
+ * Two neighbouring pages at BIG_VA, and two page tables for these pages. The
+ * first table maps the first half of the memory at @t.pages, the second table
+ * the other half.
+ */
+typedef struct Tables {
+    Tlb t;
+    uint64_t pages;             /* CPU address of four pages */
+    uint64_t second;            /* entry of PDB0 for the second table */
+    uint64_t dst, dst_va;       /* two pages */
+} Tables;
+
+static void tables_start(Tables *m, QVGPU *v)
+{
+    QVGPUSpace other;
+
+    tlb_start_on(&m->t, v);
+    m->pages = qvgpu_alloc(v, QVGPU_VRAM, 4 * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(v, m->pages, 3, 0, 4 * QVGPU_PAGE);
+    m->dst = qvgpu_alloc(v, QVGPU_RAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
+    m->dst_va = qvgpu_space_place(&m->t.space, m->dst, 2 * QVGPU_PAGE);
+    qvgpu_space_map(&m->t.space, BIG_VA, m->pages, 2 * QVGPU_PAGE);
+    qvgpu_space_init(&other, v, VMID + 1, QVGPU_VRAM);
+    qvgpu_space_map(&other, BIG_VA, m->pages + 2 * QVGPU_PAGE, 2 * QVGPU_PAGE);
+    m->second = qtest_readq(v->qts, qvgpu_space_slot(&other, BIG_VA,
+                                                     VGPU_LEVEL_PDB0));
+}
+
+/*
+ * Catches: a walk uses a page table that a walk of an earlier access has found.
+ */
+static void test_table_in_next_access(void)
+{
+    Tables m;
+
+    tables_start(&m, qvgpu_start());
+    qvgpu_pkt_copy(&m.t.q, BIG_VA, m.dst_va, QVGPU_PAGE);
+    qvgpu_sdma_finish(&m.t.q);
+    qvgpu_expect(m.t.v, m.dst, 3, 0, QVGPU_PAGE);
+    /*
+     * Without an invalidation, the TLB keeps the first page's leaf. The second
+     * page has no leaf in the TLB, so its walk reads the directories again.
+     */
+    qvgpu_space_set(&m.t.space, BIG_VA, VGPU_LEVEL_PDB0, m.second);
+    qvgpu_pkt_copy(&m.t.q, BIG_VA, m.dst_va, 2 * QVGPU_PAGE);
+    qvgpu_sdma_finish(&m.t.q);
+    qvgpu_expect(m.t.v, m.dst, 3, 0, QVGPU_PAGE);
+    qvgpu_expect(m.t.v, m.dst + QVGPU_PAGE, 3, 3 * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_stop(m.t.v);
+}
+
+/*
+ * Return true if an engine is in an access. The access delays the acknowledge
+ * of any VMID, here of one that no queue uses.
+ */
+static bool access_lasts(QVGPU *v)
+{
+    uint32_t unused = 1u << (VMID + 1);
+
+    qvgpu_mm_wr(v, VM_INVALIDATE_ENG_REQ(INV_ENG), unused);
+    g_usleep(10 * 1000);
+    return !(qvgpu_mm_rd(v, VM_INVALIDATE_ENG_ACK(INV_ENG)) & unused);
+}
+
+/*
+ * During an access, the test replaces a page table and invalidates. Catches:
+ * after the acknowledge, the TLB has a leaf that a walk of this access has read
+ * from the old table after the invalidation.
+ */
+static void test_table_replaced_in_access(void)
+{
+    QVGPUHold h;
+    Tables m;
+    QVGPU *v;
+
+    qvgpu_hold_init(&h);
+    v = qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args);
+    tables_start(&m, v);
+    /* Hold the engine after the walk of the first page. */
+    qvgpu_hold_arm(&h, v, "vgpu_walk", false);
+    qvgpu_pkt_copy(&m.t.q, BIG_VA, m.dst_va, 2 * QVGPU_PAGE);
+    qvgpu_sdma_kick(&m.t.q);
+    qvgpu_wait_until(access_lasts(v));
+    qvgpu_space_set(&m.t.space, BIG_VA, VGPU_LEVEL_PDB0, m.second);
+    qvgpu_mm_wr64(v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(INV_ENG),
+                  VM_INVALIDATE_ENG_ADDR_RANGE__PAGE |
+                  VM_INVALIDATE_ENG_ADDR_RANGE__S);
+    qvgpu_mm_wr(v, VM_INVALIDATE_ENG_REQ(INV_ENG),
+                1u << VMID | VM_INVALIDATE_ENG_REQ__L2_PTES |
+                VM_INVALIDATE_ENG_REQ__L1_PTES);
+    g_assert_cmphex(qvgpu_mm_rd(v, VM_INVALIDATE_ENG_ACK(INV_ENG)) &
+                    (1u << VMID), ==, 0);
+    qvgpu_hold_release(&h);
+    qvgpu_wait_until(qvgpu_mm_rd(v, VM_INVALIDATE_ENG_ACK(INV_ENG)) &
+                     (1u << VMID));
+    qvgpu_sdma_finish(&m.t.q);
+    qvgpu_trace(v, "vgpu_walk", false);
+
+    qvgpu_pkt_copy(&m.t.q, BIG_VA, m.dst_va, 2 * QVGPU_PAGE);
+    qvgpu_sdma_finish(&m.t.q);
+    qvgpu_expect(v, m.dst, 3, 2 * QVGPU_PAGE, 2 * QVGPU_PAGE);
+    qvgpu_stop(v);
+    qvgpu_hold_destroy(&h);
 }
 
 /*
@@ -260,6 +374,10 @@ void qvgpu_add_tlb_tests(void)
                    test_stale_until_invalidated);
     qtest_add_func("/vgpu-kfd/tlb/other-vmids-stay", test_other_vmids_stay);
     qtest_add_func("/vgpu-kfd/tlb/directories", test_directories);
+    qtest_add_func("/vgpu-kfd/tlb/table-in-next-access",
+                   test_table_in_next_access);
+    qtest_add_func("/vgpu-kfd/tlb/table-replaced-in-access",
+                   test_table_replaced_in_access);
     qtest_add_func("/vgpu-kfd/tlb/split", test_split);
     qtest_add_func("/vgpu-kfd/tlb/acknowledge", test_acknowledge);
     qtest_add_func("/vgpu-kfd/tlb/clear-fault", test_clear_fault);
