@@ -31,7 +31,7 @@ void vgpu_ih_alloc(VGPUState *s);
 void vgpu_ih_free(VGPUState *s);
 
 /**
- * vgpu_ih_init: create the bottom half that sends the MSI
+ * vgpu_ih_init: create the bottom half that sends an MSI
  * @s: device
  *
  * Context: BQL held, before the first entry is pushed.
@@ -102,6 +102,28 @@ void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid);
  * Context: BQL held.
  */
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
+
+/**
+ * vgpu_ih_write_begin: announce a write to BAR 2 or BAR 5
+ * @s: device
+ *
+ * An MSI that this write makes due is sent by vgpu_ih_write_end(), which spares
+ * the wake-up of the main loop for the bottom half.
+ *
+ * Context: BQL held.
+ */
+void vgpu_ih_write_begin(VGPUState *s);
+
+/**
+ * vgpu_ih_write_end: send the MSI that a write to a BAR has made due
+ * @s: device
+ *
+ * The MSI is a write to an address that the guest chooses, so it may even
+ * unplug the device. The caller must not use @s afterwards.
+ *
+ * Context: BQL held, and no lock of the device.
+ */
+void vgpu_ih_write_end(VGPUState *s);
 
 /**
  * vgpu_ih_resume: when the machine runs again, send the MSI that was due

@@ -133,8 +133,17 @@ struct VGPUIh {
     bool flushing;              /* vgpu_ih_flush() is running */
     VGPUIotlb iotlb;            /* IOTLB for rings and pointer write-back */
     QEMUBH *irq_bh;             /* ih_irq_bh(), which sends the MSI; constant */
-    /* True if @irq_bh still has to send an MSI. Accessed atomically. */
+    /* True if an MSI is still to be sent. Accessed atomically. */
     bool irq_due;
+    /*
+     * A write to a BAR is in progress. Accessed by threads that hold the BQL.
+     */
+    bool in_write;
+    /*
+     * The end of the write to the BAR has to send the MSI. Accessed by threads
+     * that hold the BQL.
+     */
+    bool irq_in_write;
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
     /* Each element is the rate limit of one page's interrupt entries. */

@@ -62,7 +62,7 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
 
 /*
  * The caller of the static functions below holds s->lock, except for
- * ih_irq_bh().
+ * ih_send_msi() and ih_irq_bh().
  */
 
 /*
@@ -118,18 +118,27 @@ bool vgpu_ih_wptr_writeback(VGPUState *s)
 
 static void ih_raise_irq(VGPUState *s)
 {
-    if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR) {
-        qatomic_set(&s->ih->irq_due, true);
-        if (!vgpu_delay_irq(s, s->ih->irq_bh)) {
-            qemu_bh_schedule(s->ih->irq_bh);
-        }
+    if (!(vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR)) {
+        return;
+    }
+    qatomic_set(&s->ih->irq_due, true);
+    if (vgpu_delay_irq(s, s->ih->irq_bh)) {
+        return;
+    }
+    /*
+     * While a write to a BAR is in progress, the thread that holds the BQL is
+     * the thread that writes.
+     */
+    if (bql_locked() && s->ih->in_write) {
+        s->ih->irq_in_write = true;
+    } else {
+        qemu_bh_schedule(s->ih->irq_bh);
     }
 }
 
-/* Bottom half: send the MSI. */
-static void ih_irq_bh(void *opaque)
+/* Send the MSI, if one is due. The caller holds the BQL, and no other lock. */
+static void ih_send_msi(VGPUState *s)
 {
-    VGPUState *s = opaque;
     PCIDevice *pci = PCI_DEVICE(s);
 
     /*
@@ -140,6 +149,27 @@ static void ih_irq_bh(void *opaque)
         vgpu_count(s, VGPU_CNT_MSI, 1);
         trace_vgpu_msi(s->id);
         msi_notify(pci, 0);
+    }
+}
+
+static void ih_irq_bh(void *opaque)
+{
+    ih_send_msi(opaque);
+}
+
+void vgpu_ih_write_begin(VGPUState *s)
+{
+    s->ih->in_write = true;
+}
+
+void vgpu_ih_write_end(VGPUState *s)
+{
+    bool irq = s->ih->irq_in_write;
+
+    s->ih->in_write = false;
+    s->ih->irq_in_write = false;
+    if (irq) {
+        ih_send_msi(s);
     }
 }
 

@@ -35,37 +35,48 @@ static uint64_t doorbell_read(void *opaque, hwaddr addr, unsigned size)
     return s->removed ? UINT64_MAX : 0;
 }
 
+/* Route a doorbell to its block. Return false if no block has the doorbell. */
+static bool doorbell_route(VGPUState *s, hwaddr addr, uint64_t val,
+                           unsigned size)
+{
+    unsigned i;
+
+    vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
+    if (doorbell_in_range(s->pci->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
+        VGPUSite site = {
+            .vmid = VGPU_SITE_NONE, .engine = VGPU_SITE_NONE,
+            .queue = VGPU_SITE_NONE, .va = addr,
+        };
+
+        if (!vgpu_inject_doorbell_lost(s, site)) {
+            vgpu_ih_doorbell(s, addr / 4, val);
+        }
+        return true;
+    }
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        if (doorbell_in_range(s->pci->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))],
+                              addr) &&
+            vgpu_sdma_doorbell(s, i, addr, val, size)) {
+            return true;
+        }
+    }
+    return vgpu_cp_doorbell(s, addr, val, size);
+}
+
 static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
                            unsigned size)
 {
     VGPUState *s = opaque;
-    unsigned i;
 
-    if (!s->removed && s->pci->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
-        vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
-        if (doorbell_in_range(s->pci->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
-            VGPUSite site = {
-                .vmid = VGPU_SITE_NONE, .engine = VGPU_SITE_NONE,
-                .queue = VGPU_SITE_NONE, .va = addr,
-            };
-
-            if (!vgpu_inject_doorbell_lost(s, site)) {
-                vgpu_ih_doorbell(s, addr / 4, val);
-            }
-            return;
-        }
-        for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-            if (doorbell_in_range(s->pci->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))],
-                                  addr) &&
-                vgpu_sdma_doorbell(s, i, addr, val, size)) {
-                return;
-            }
-        }
-        if (vgpu_cp_doorbell(s, addr, val, size)) {
-            return;
-        }
+    if (s->removed || !s->pci->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
+        trace_vgpu_doorbell_lost(s->id, addr, val);
+        return;
     }
-    trace_vgpu_doorbell_lost(s->id, addr, val);
+    vgpu_ih_write_begin(s);
+    if (!doorbell_route(s, addr, val, size)) {
+        trace_vgpu_doorbell_lost(s->id, addr, val);
+    }
+    vgpu_ih_write_end(s);
 }
 
 const MemoryRegionOps vgpu_doorbell_ops = {

@@ -64,7 +64,9 @@ static void mmio_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
 
     trace_vgpu_reg_write(s->id, addr / 4, val);
     if (!s->removed) {
+        vgpu_ih_write_begin(s);
         vgpu_reg_write(s, addr / 4, val);
+        vgpu_ih_write_end(s);
     }
 }
 

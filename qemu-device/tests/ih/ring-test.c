@@ -3,6 +3,7 @@
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
@@ -16,10 +17,15 @@ typedef struct Ih {
     QVGPUSdma q;
 } Ih;
 
+static void ih_start_on(Ih *t, QVGPU *v)
+{
+    t->v = v;
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+}
+
 static void ih_start(Ih *t)
 {
-    t->v = qvgpu_start();
-    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    ih_start_on(t, qvgpu_start());
 }
 
 /*
@@ -156,6 +162,40 @@ static void test_msi(void)
              qvgpu_rd(t.v, IH_RB_CNTL) | IH_RB_CNTL__ENABLE_INTR);
     g_assert_true(qvgpu_msi_take(t.v));
     qvgpu_stop(t.v);
+}
+
+/*
+ * The driver writes RPTR with entries left, by the register and by the
+ * doorbell. Catches: the MSI waits until the main loop runs a bottom half,
+ * although the write could send the MSI.
+ */
+static void test_msi_in_write(void)
+{
+    uint64_t at[2];
+    QVGPUHold h;
+    unsigned i;
+    Ih t;
+
+    qvgpu_hold_init(&h);
+    ih_start_on(&t, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args));
+    at[0] = t.v->bar[VGPU_BAR_MMIO] + 4 * IH_RB_RPTR;
+    at[1] = t.v->bar[VGPU_BAR_DOORBELL] + 8 * DOORBELL_IH;
+    traps(&t, 1, 3);
+    g_assert_true(qvgpu_msi_take(t.v));
+    for (i = 0; i < 2; i++) {
+        /*
+         * QEMU replies to the write when the access has ended. The MSI is held
+         * in its trace event, so the reply waits if the access sends the MSI.
+         */
+        qvgpu_hold_arm(&h, t.v, "vgpu_msi", false);
+        qvgpu_hold_release_later(&h);
+        qtest_writel(t.v->qts, at[i], (i + 1) * IH_ENTRY_BYTES);
+        g_assert_true(qvgpu_hold_waited(&h));
+        qvgpu_trace(t.v, "vgpu_msi", false);
+        g_assert_true(qvgpu_msi_take(t.v));
+    }
+    qvgpu_stop(t.v);
+    qvgpu_hold_destroy(&h);
 }
 
 /*
@@ -395,6 +435,7 @@ void qvgpu_add_ih_ring_tests(void)
     qtest_add_func("/vgpu-kfd/ih/ring-wraps", test_ring_wraps);
     qtest_add_func("/vgpu-kfd/ih/no-writeback", test_no_writeback);
     qtest_add_func("/vgpu-kfd/ih/msi", test_msi);
+    qtest_add_func("/vgpu-kfd/ih/msi-in-write", test_msi_in_write);
     qtest_add_func("/vgpu-kfd/ih/rptr-doorbell", test_rptr_doorbell);
     qtest_add_func("/vgpu-kfd/ih/overflow", test_overflow);
     qtest_add_func("/vgpu-kfd/ih/full-without-overflow",
