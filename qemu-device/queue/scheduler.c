@@ -337,29 +337,54 @@ static void *worker_thread(void *opaque)
     return NULL;
 }
 
-static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
+/*
+ * Return true if @q waits because of a retry fault that @vmids and @slot
+ * select: see VGPUClientOps.retry(). The caller holds w->lock.
+ */
+static bool worker_retry_due(VGPUWorker *w, const VGPUQueue *q, uint32_t vmids,
+                             int slot)
 {
-    VGPUWorker *w = c->s->workers->by_client[c->index];
-    unsigned n;
+    const VGPUStall *stall = &q->exec.mem.stall;
 
-    QEMU_LOCK_GUARD(&w->lock);
-    for (n = 0; n < w->ops->num_queues; n++) {
-        VGPUQueue *q = w->ops->queue(w, n);
-        const VGPUStall *stall = &q->exec.mem.stall;
-
+    switch (q->wait) {
+    case VGPU_WAIT_CAM_FREE:
+    case VGPU_WAIT_RETRY:
+        break;
+    case VGPU_WAIT_CAM:
         /*
          * A newer fault of this queue may use the same CAM slot as the
          * acknowledged fault did. vgpu_fault_pending() then returns true: do
          * not wake the queue.
          */
-        if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
-             (q->wait == VGPU_WAIT_CAM &&
-              (slot < 0 || (stall->cam == slot &&
-                            !vgpu_fault_pending(w->s, stall))))) &&
-            (vmids & (1u << stall->vmid))) {
-            q->wait = VGPU_WAIT_NONE;
-            vgpu_worker_kick(w);
+        if (slot >= 0 && (stall->cam != slot ||
+                          vgpu_fault_pending(w->s, stall))) {
+            return false;
         }
+        break;
+    default:
+        return false;
+    }
+    return vmids & (1u << stall->vmid);
+}
+
+static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
+{
+    VGPUWorker *w = c->s->workers->by_client[c->index];
+    bool woken = false;
+    unsigned n;
+
+    WITH_QEMU_LOCK_GUARD(&w->lock) {
+        for (n = 0; n < w->ops->num_queues; n++) {
+            VGPUQueue *q = w->ops->queue(w, n);
+
+            if (worker_retry_due(w, q, vmids, slot)) {
+                q->wait = VGPU_WAIT_NONE;
+                woken = true;
+            }
+        }
+    }
+    if (woken) {
+        vgpu_worker_kick(w);
     }
 }
 
