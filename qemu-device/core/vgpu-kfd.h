@@ -20,6 +20,11 @@
 /*
  * A worker's thread never takes the BQL, so a holder of the BQL may wait for
  * the thread. Bottom halves do the work that needs the BQL.
+ *
+ * While a worker's thread sleeps, a thread that holds the BQL may run a queue
+ * in its place (vgpu_worker_run_here()). Comments then call this thread, too,
+ * the worker's, the engine's or the client's thread. So the execution of a
+ * packet must not wait for a holder of the BQL or for a worker.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
@@ -66,6 +71,7 @@ struct VGPUState {
     int32_t node;
     bool vram_lost_on_reset;
     uint32_t poll_ns;           /* ns of host time that an idle engine spins */
+    uint32_t inline_bytes;      /* payload that a doorbell executes itself */
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif

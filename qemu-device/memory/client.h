@@ -83,6 +83,9 @@ void vgpu_client_destroy(VGPUClient *c);
  * @vmids: argument of retry()
  * @slot: argument of retry()
  *
+ * If the caller holds the BQL, the call may execute packets of a queue whose
+ * engine sleeps: see vgpu_worker_run_here().
+ *
  * Context: any thread, no device lock held.
  */
 void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,

@@ -244,6 +244,7 @@ static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
                      false),
     DEFINE_PROP_UINT32("poll-ns", VGPUState, poll_ns, POLL_NS),
+    DEFINE_PROP_UINT32("inline-bytes", VGPUState, inline_bytes, 0),
 #ifdef VGPU_KFD_DELAYS
     DEFINE_PROP_UINT64("x-delays", VGPUState, delays.seed, 0),
     DEFINE_PROP_STRING("x-delay-point", VGPUState, delays.point_name),
@@ -284,6 +285,9 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
     object_class_property_set_description(klass, "poll-ns",
         "ns of host time that an idle SDMA engine's thread spins for new work "
         "before it sleeps; 0: it sleeps at once");
+    object_class_property_set_description(klass, "inline-bytes",
+        "bytes of payload that a doorbell of a sleeping SDMA engine executes "
+        "itself before it wakes the engine's thread; 0: it executes nothing");
 }
 
 static const TypeInfo vgpu_kfd_info = {

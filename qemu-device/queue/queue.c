@@ -101,13 +101,19 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
 
 void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops)
 {
+    vgpu_queue_run(w, n, ops, ops->steps, ops->budget);
+}
+
+void vgpu_queue_run(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops,
+                    unsigned steps, int64_t budget)
+{
     VGPUQueue *q = w->ops->queue(w, n);
     VGPUExec *x = &q->exec;
     VGPUStep step = VGPU_STEP_DONE;
     unsigned i;
 
-    x->budget = ops->budget;
-    for (i = 0; i < ops->steps && x->budget > 0 && step == VGPU_STEP_DONE &&
+    x->budget = budget;
+    for (i = 0; i < steps && x->budget > 0 && step == VGPU_STEP_DONE &&
          !q->dequeue && w->ops->runnable(w, n) && w->ops->pending(w, n); i++) {
         step = queue_timeslice_step(w, n, q, ops);
     }

@@ -192,6 +192,19 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q);
  */
 void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
 
+/**
+ * vgpu_queue_run: run a time slice of a given length
+ * @w: worker
+ * @n: number of the queue, which must be w->current
+ * @ops: operations of the engine
+ * @steps: maximum number of steps, in place of ops->steps
+ * @budget: exec.budget at the start, in place of ops->budget
+ *
+ * Context: as vgpu_queue_timeslice(), or in vgpu_worker_run_here().
+ */
+void vgpu_queue_run(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops,
+                    unsigned steps, int64_t budget);
+
 /*
  * Code that executes packets calls the functions below, in the worker's thread
  * with no lock held.

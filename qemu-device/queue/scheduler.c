@@ -41,7 +41,7 @@ typedef struct Deadlines {
 struct VGPUWorkerThread {
     QemuThread id;              /* guarded by the BQL */
     QemuCond wake;
-    /* Signalled when w->current becomes NULL, for vgpu_worker_park(). */
+    /* Signalled when w->current becomes NULL. */
     QemuCond parked;
     /* Runs worker_reg_bh() in the main loop. The pointer is constant. */
     QEMUBH *reg_bh;
@@ -49,6 +49,8 @@ struct VGPUWorkerThread {
     int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
     bool quit;                  /* the thread is to end */
     bool paused;                /* the thread is to start no step */
+    /* The thread waits for @wake: see vgpu_worker_run_here(). */
+    bool asleep;
     bool kicked;                /* kicked since the spin began; atomic */
     /*
      * Consecutive spins that found no work. Accessed only by the worker's
@@ -265,6 +267,7 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
         t->armed = next->virtual;
         vgpu_timer_anticipate(&t->timer, next->virtual);
     }
+    t->asleep = true;
     if (next->host == INT64_MAX) {
         qemu_cond_wait(&t->wake, &w->lock);
     } else {
@@ -273,8 +276,24 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
         qemu_cond_timedwait(&t->wake, &w->lock,
                             DIV_ROUND_UP(MAX(left, 1), SCALE_MS));
     }
+    t->asleep = false;
     trace_vgpu_wake(w->s->id, w->client);
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
+}
+
+static void worker_enter_queue(VGPUWorker *w, VGPUQueue *q)
+{
+    w->current = q;
+    q->wait = VGPU_WAIT_NONE;
+}
+
+static void worker_leave_queue(VGPUWorker *w, VGPUQueue *q)
+{
+    if (q->wait != VGPU_WAIT_IOMMU) {
+        q->exec.mem.iotlb.used = 0;
+    }
+    w->current = NULL;
+    qemu_cond_broadcast(&w->thread->parked);
 }
 
 /*
@@ -290,16 +309,32 @@ static bool worker_run_queue(VGPUWorker *w, unsigned n)
         !worker_queue_ready(w, n, &next)) {
         return false;
     }
-    w->current = q;
-    q->wait = VGPU_WAIT_NONE;
+    worker_enter_queue(w, q);
     w->ops->timeslice(w, n);
-    if (q->wait != VGPU_WAIT_IOMMU) {
-        q->exec.mem.iotlb.used = 0;
-    }
-    w->current = NULL;
-    qemu_cond_broadcast(&w->thread->parked);
+    worker_leave_queue(w, q);
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_DONE);
     return q->wait == VGPU_WAIT_NONE;
+}
+
+bool vgpu_worker_run_here(VGPUWorker *w, unsigned n)
+{
+    VGPUQueue *q = w->ops->queue(w, n);
+    Deadlines next = NO_DEADLINES;
+
+    if (!w->ops->short_timeslice || !w->s->inline_bytes ||
+        !w->thread->asleep || w->current || !worker_queue_ready(w, n, &next)) {
+        return false;
+    }
+    trace_vgpu_inline(w->s->id, w->client, n);
+    worker_enter_queue(w, q);
+    w->ops->short_timeslice(w, n);
+    worker_leave_queue(w, q);
+    /*
+     * Let the worker continue if work is left, or if the queue now waits for a
+     * time: the worker's thread sets the timer.
+     */
+    return !worker_queue_ready(w, n, &next) && next.virtual == INT64_MAX &&
+           next.host == INT64_MAX;
 }
 
 static void *worker_thread(void *opaque)
@@ -312,8 +347,14 @@ static void *worker_thread(void *opaque)
     qemu_mutex_lock(&w->lock);
     while (!w->thread->quit) {
         Deadlines next = NO_DEADLINES;
-        int n = worker_pick_queue(w, &next);
+        int n;
 
+        if (w->current) {
+            /* Another thread runs a queue: vgpu_worker_run_here(). */
+            qemu_cond_wait(&w->thread->parked, &w->lock);
+            continue;
+        }
+        n = worker_pick_queue(w, &next);
         if (ops->busy && !w->thread->paused) {
             ops->busy(w, n >= 0);
         }
@@ -370,8 +411,8 @@ static bool worker_retry_due(VGPUWorker *w, const VGPUQueue *q, uint32_t vmids,
 static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
 {
     VGPUWorker *w = c->s->workers->by_client[c->index];
-    bool woken = false;
-    unsigned n;
+    unsigned n, woken = 0, last = 0;
+    bool kick = false;
 
     WITH_QEMU_LOCK_GUARD(&w->lock) {
         for (n = 0; n < w->ops->num_queues; n++) {
@@ -379,11 +420,14 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
 
             if (worker_retry_due(w, q, vmids, slot)) {
                 q->wait = VGPU_WAIT_NONE;
-                woken = true;
+                woken++;
+                last = n;
             }
         }
+        kick = woken && !(woken == 1 && bql_locked() &&
+                          vgpu_worker_run_here(w, last));
     }
-    if (woken) {
+    if (kick) {
         vgpu_worker_kick(w);
     }
 }

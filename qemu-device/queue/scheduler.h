@@ -59,6 +59,11 @@ typedef struct VGPUWorkerOps {
      * run, and checks runnable() and pending() before each step.
      */
     void (*timeslice)(VGPUWorker *w, unsigned n);
+    /*
+     * As timeslice(), but with at most s->inline_bytes of payload and few
+     * packets: see vgpu_worker_run_here(). May be NULL.
+     */
+    void (*short_timeslice)(VGPUWorker *w, unsigned n);
     /* Trace a register write that the main loop does for queue @n. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
@@ -193,6 +198,22 @@ void vgpu_worker_serve_iommu(void *opaque);
  * the thread takes w->lock when it wakes up.
  */
 void vgpu_worker_kick(VGPUWorker *w);
+
+/**
+ * vgpu_worker_run_here: run a short time slice in place of the worker's thread
+ * @w: worker
+ * @n: number of a queue that may have got work
+ *
+ * While the thread sleeps, its wake-up takes longer than a few packets do. So a
+ * doorbell or an acknowledge executes the first packets itself, usually in the
+ * thread of a virtual CPU. Nothing is executed if the thread does not sleep, or
+ * if property inline-bytes is 0.
+ *
+ * Context: BQL and w->lock held; w->lock is dropped during each step.
+ * Return: true if the worker has nothing to do for queue @n; false: the caller
+ * kicks the worker.
+ */
+bool vgpu_worker_run_here(VGPUWorker *w, unsigned n);
 
 /**
  * vgpu_worker_park: wait until the thread has left its current queue

@@ -25,6 +25,8 @@
 /* Limits of a time slice: bytes of payload, and number of packets. */
 #define TIMESLICE_BYTES     (2 * MiB)
 #define TIMESLICE_PACKETS   1024
+/* Maximum number of packets that a doorbell executes itself. */
+#define INLINE_PACKETS      16
 
 bool vgpu_sdma_enabled(const VGPUSdmaQueue *q)
 {
@@ -155,6 +157,16 @@ static void sdma_queue_timeslice(VGPUWorker *w, unsigned n)
         e, (TIMESLICE_BYTES - e->queues[n].queue.exec.budget) / KiB);
 }
 
+/*
+ * The work is not charged to the engine: an engine whose thread sleeps is not
+ * busy, and an engine that becomes busy gets the charge of the others.
+ */
+static void sdma_queue_short_timeslice(VGPUWorker *w, unsigned n)
+{
+    vgpu_queue_run(w, n, &sdma_queue_ops, INLINE_PACKETS,
+                   MIN(w->s->inline_bytes, TIMESLICE_BYTES));
+}
+
 static VGPUQueue *sdma_queue_at(VGPUWorker *w, unsigned n)
 {
     return &sdma_engine_of(w)->queues[n].queue;
@@ -196,6 +208,7 @@ static const VGPUWorkerOps sdma_engine_ops = {
     .runnable = sdma_queue_runnable,
     .pending = sdma_queue_pending,
     .timeslice = sdma_queue_timeslice,
+    .short_timeslice = sdma_queue_short_timeslice,
     .trace_reg = sdma_queue_trace_reg,
     .busy = sdma_engine_busy,
     .yield = sdma_engine_yield,

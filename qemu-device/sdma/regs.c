@@ -291,6 +291,7 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size)
 {
     VGPUSdmaEngine *e = &s->sdma->engines[engine];
+    bool kick = false;
     VGPUSdmaQueue *q;
     unsigned i;
 
@@ -317,7 +318,10 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                                      SDMA_RB_CNTL__RB_VMID),
                             offset, q->queue.wptr);
         vgpu_queue_wptr_moved(&q->queue);
+        kick = !vgpu_worker_run_here(&e->w, i);
     }
-    vgpu_worker_kick(&e->w);
+    if (kick) {
+        vgpu_worker_kick(&e->w);
+    }
     return true;
 }

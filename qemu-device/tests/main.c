@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     qvgpu_add_fault_class_tests();
     qvgpu_add_replay_tests();
     qvgpu_add_clock_tests();
+    qvgpu_add_inline_tests();
     qvgpu_add_hubs_tests();
     qvgpu_add_ih_ring_tests();
     qvgpu_add_ih_secondary_rings_tests();

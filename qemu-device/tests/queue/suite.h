@@ -4,6 +4,7 @@
 #define VGPU_TEST_QUEUE_SUITE_H
 
 void qvgpu_add_clock_tests(void);
+void qvgpu_add_inline_tests(void);
 void qvgpu_add_replay_tests(void);
 void qvgpu_add_replay_teardown_tests(void);
 
