@@ -43,6 +43,13 @@
  */
 #define POLL_NS         (50 * SCALE_US)
 
+/*
+ * Default of property inline-bytes: a page, the largest packet in the repair of
+ * a fault. The host copies it in less than a wake-up of the thread takes.
+ * Larger values were not faster, and hold the BQL for longer.
+ */
+#define INLINE_BYTES    4096
+
 static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 {
     VGPUState *s = VGPU_KFD(obj);
@@ -244,7 +251,8 @@ static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
                      false),
     DEFINE_PROP_UINT32("poll-ns", VGPUState, poll_ns, POLL_NS),
-    DEFINE_PROP_UINT32("inline-bytes", VGPUState, inline_bytes, 0),
+    DEFINE_PROP_UINT32("inline-bytes", VGPUState, inline_bytes,
+                       INLINE_BYTES),
 #ifdef VGPU_KFD_DELAYS
     DEFINE_PROP_UINT64("x-delays", VGPUState, delays.seed, 0),
     DEFINE_PROP_STRING("x-delay-point", VGPUState, delays.point_name),

@@ -73,7 +73,9 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
                            hive ? "-object vgpu-hive,id=h0 "
                            "-device vgpu-kfd,vram=64M,hive=h0,node=1" : "",
                            (unsigned)(QVGPU_RAM_SIZE / MiB), c->ram_file);
-    c->v = qvgpu_start_sized(hive ? "64M,hive=h0,node=0" : "64M", args);
+    /* Node 0 executes packets in doorbells, too; node 1 only in threads. */
+    c->v = qvgpu_start_sized(hive ? "64M,inline-bytes=4096,hive=h0,node=0" :
+                                    "64M,inline-bytes=4096", args);
     c->vram_bus = c->v->bar[VGPU_BAR_VRAM];
     c->vram_size = c->v->vram_size;
     c->mem[QVGPU_RAM].base = QVGPU_RAM_SIZE - FUZZ_MEM;

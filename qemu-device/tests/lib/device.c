@@ -118,7 +118,12 @@ static QVGPU *start(const char *vram, const char *args)
     QVGPU *v = g_new0(QVGPU, 1);
     uint32_t flags;
 
+    /*
+     * An engine's own thread executes all packets, because tests hold it while
+     * the main loop, which serves qtest, continues. @vram may override this.
+     */
     v->args = g_strdup_printf("-machine q35 -nodefaults -m %uM "
+                              "-global vgpu-kfd.inline-bytes=0 "
                               "-device vgpu-kfd,vram=%s %s",
                               (unsigned)(QVGPU_RAM_SIZE / MiB), vram, args);
     v->qts = qtest_init(v->args);
