@@ -53,6 +53,22 @@ static void pt_io_end(const struct vgpu_pt *pt)
 		pt->ops->io_end(pt);
 }
 
+/* Let the backend write entries. Returns false if the CPU has to write them. */
+static bool pt_backend_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
+			   unsigned int index, unsigned int n, u64 value, u64 step)
+{
+	return pt->ops->write &&
+	       pt->ops->write(pt, &table->mem, index, n, value, step);
+}
+
+/* Write entries by the CPU, between pt_io_begin() and pt_io_end(). */
+static void pt_cpu_set(struct vgpu_pt_table *table, unsigned int index,
+		       unsigned int n, u64 value, u64 step)
+{
+	for (; n; n--, value += step)
+		writeq(value, &table->mem.entries[index++]);
+}
+
 /**
  * vgpu_pt_set() - write entries of a table
  * @pt: tree, locked
@@ -66,13 +82,11 @@ void vgpu_pt_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		 unsigned int index, unsigned int n, u64 value, u64 step)
 {
 	pt->written += n;
-	if (pt->ops->write &&
-	    pt->ops->write(pt, &table->mem, index, n, value, step))
+	if (pt_backend_set(pt, table, index, n, value, step))
 		return;
 	pt->by_cpu += n;
 	pt_io_begin(pt);
-	for (; n; n--, value += step)
-		writeq(value, &table->mem.entries[index++]);
+	pt_cpu_set(table, index, n, value, step);
 	pt_io_end(pt);
 }
 
@@ -259,6 +273,123 @@ bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 	return changed;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_write);
+
+/*
+ * Returns how many of the @n spans, which map the pages from @page on, lie in the PTB of @page as a
+ * whole. Sets *@pages to the number of pages of these spans.
+ */
+static unsigned int pt_count_spans(u64 page, const struct vgpu_vm_span *spans,
+				   unsigned int n, u64 *pages)
+{
+	u64 all = pt_pages_left(page, VGPU_LEVEL_PDB0), left = all;
+	unsigned int i;
+
+	for (i = 0; i < n && spans[i].npages <= left; i++)
+		left -= spans[i].npages;
+	*pages = all - left;
+	return i;
+}
+
+/*
+ * Set the entries of a PTB from @index on, one for each page of @n spans that have @pages pages in
+ * total. If the CPU writes the entries, the access to the BARs begins and ends only once.
+ */
+static void pt_set_spans(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
+			 unsigned int index, unsigned int pages,
+			 const struct vgpu_vm_span *spans, unsigned int n)
+{
+	const struct vgpu_vm_span *end = spans + n;
+	bool by_cpu = false;
+
+	pt->written += pages;
+	for (; spans < end; spans++) {
+		u64 value = pt_leaf(pt, spans->addr, spans->pte_flags, 0);
+
+		if (!by_cpu) {
+			pt_room(pt);
+			by_cpu = !pt_backend_set(pt, ptb, index, spans->npages,
+						 value, VGPU_PAGE_SIZE);
+			if (by_cpu) {
+				pt->by_cpu += pages;
+				pt_io_begin(pt);
+			}
+		}
+		if (by_cpu)
+			pt_cpu_set(ptb, index, spans->npages, value,
+				   VGPU_PAGE_SIZE);
+		index += spans->npages;
+		pages -= spans->npages;
+	}
+	if (by_cpu)
+		pt_io_end(pt);
+}
+
+/*
+ * Map @n spans, at least two, of @pages pages in total from @page on. All lie in one PTB, so none
+ * is a leaf.
+ */
+static bool pt_write_in_ptb(struct vgpu_pt *pt, u64 page, u64 pages,
+			    const struct vgpu_vm_span *spans, unsigned int n)
+{
+	unsigned int index = pt_index(page, VGPU_LEVEL_PDB0);
+	unsigned int entry = pt_index(page, VGPU_LEVEL_PTB);
+	struct vgpu_pt_table *pdb0, *ptb;
+	bool changed;
+	u64 skip;
+
+	pdb0 = vgpu_pt_find_pdb0(pt, page, &skip);
+	if (WARN_ON_ONCE(!pdb0 || !pdb0->child[index]))
+		return false;
+	ptb = pdb0->child[index];
+	if (test_bit(index, pdb0->valid)) {
+		pt_room(pt);
+		pt_split_leaf(pt, pdb0, index);
+	}
+	changed = pt_any_valid(ptb, entry, pages);
+	bitmap_set(ptb->valid, entry, pages);
+	pt_set_spans(pt, ptb, entry, pages, spans, n);
+	vgpu_pt_note_used(ptb);
+	return changed;
+}
+
+/**
+ * vgpu_pt_write_spans() - map consecutive pages, without fragments in PTBs
+ * @pt: tree, locked
+ * @first: first page; all tables exist (vgpu_pt_reserve())
+ * @spans: memory and flags of the pages; no span is empty
+ * @n: number of spans
+ *
+ * Writes what vgpu_pt_write() writes for each span if @max_frag is 0. Scattered memory has a span
+ * for each page, so work that does not depend on the span is done once for each PTB.
+ *
+ * Return: true if the caller must flush the TLB.
+ */
+bool vgpu_pt_write_spans(struct vgpu_pt *pt, u64 first,
+			 const struct vgpu_vm_span *spans, unsigned int n)
+{
+	bool changed = false;
+	u64 page = first;
+
+	while (n) {
+		unsigned int k;
+		u64 pages;
+
+		k = pt_count_spans(page, spans, n, &pages);
+		if (k > 1) {
+			changed |= pt_write_in_ptb(pt, page, pages, spans, k);
+		} else {
+			/* The span needs more than one PTB, or no other span follows in its PTB. */
+			changed |= vgpu_pt_write(pt, page, spans, 0);
+			pages = spans->npages;
+			k = 1;
+		}
+		page += pages;
+		spans += k;
+		n -= k;
+	}
+	return changed;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_write_spans);
 
 /*
  * Do the work of vgpu_pt_clear() for @n pages from @page on, all in the range of one PDB0 entry.

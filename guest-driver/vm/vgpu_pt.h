@@ -60,13 +60,14 @@ struct vgpu_pt_ops {
 	void (*unlock)(struct vgpu_pt *pt);
 	/**
 	 * @write: write @n entries: entry @index + i gets the value @value + i * @step. If @write
-	 * returns false or is NULL, the CPU writes the entries
+	 * returns false or is NULL, the CPU writes these entries, and perhaps all further entries
+	 * of the step
 	 */
 	bool (*write)(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step);
 	/**
-	 * @room: make space for VGPU_PT_STEP_WRITES calls of @write. Called before every step; may
-	 * be NULL
+	 * @room: make space for VGPU_PT_STEP_WRITES calls of @write. Called before every step, and
+	 * in vgpu_pt_write_spans() before each span that @write may write; may be NULL
 	 */
 	void (*room)(struct vgpu_pt *pt);
 	/** @io_begin: called before the CPU accesses entries; NULL if @io_end is NULL */
@@ -108,6 +109,8 @@ void vgpu_pt_rebuild(struct vgpu_pt *pt);
 /* vgpu_pt.c */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag);
+bool vgpu_pt_write_spans(struct vgpu_pt *pt, u64 first,
+			 const struct vgpu_vm_span *spans, unsigned int n);
 bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value);
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page);
 

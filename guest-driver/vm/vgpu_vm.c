@@ -289,6 +289,18 @@ void vgpu_vm_unlock_pt(struct vgpu_vm *vm)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
 
+static void vm_trace_spans(struct vgpu_vm *vm, u64 first,
+			   const struct vgpu_vm_span *spans, unsigned int n)
+{
+	u64 page = first;
+
+	if (!trace_vgpu_vm_write_enabled())
+		return;
+	while (n--)
+		page += spans++->npages;
+	trace_vgpu_vm_write(vm, first, page - 1);
+}
+
 /**
  * vgpu_vm_write_spans() - map consecutive pages
  * @vm: address space, pt_lock held; tables reserved (vgpu_vm_reserve_tables())
@@ -302,22 +314,17 @@ void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
 {
 	struct vgpu_vm_state *vs = to_vm_state(vm);
-	bool changed = false;
-	u64 page = first;
-	unsigned int i;
+	bool changed;
 
 	lockdep_assert_held(&vs->pt_lock);
 
 	vgpu_vm_begin_write(vm);
-	for (i = 0; i < n; i++) {
-		/*
-		 * Last argument 0: no fragments in PTBs. SVM later changes single pages, and writes
-		 * only the entries of these pages, not of a whole fragment.
-		 */
-		changed |= vgpu_pt_write(&vs->pt, page, &spans[i], 0);
-		page += spans[i].npages;
-	}
-	trace_vgpu_vm_write(vm, first, page - 1);
+	/*
+	 * No fragments in PTBs: SVM later changes single pages, and writes only the entries of
+	 * these pages, not of a whole fragment.
+	 */
+	changed = vgpu_pt_write_spans(&vs->pt, first, spans, n);
+	vm_trace_spans(vm, first, spans, n);
 	vgpu_vm_publish(vm, changed);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
