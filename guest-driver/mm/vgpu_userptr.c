@@ -584,11 +584,16 @@ void vgpu_page_set_dirty(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 
+	if (folio_test_dirty(folio))
+		return;
 	/*
 	 * A writable page of a file system is dirty already. Other writable pages may be clean:
 	 * - anonymous pages after MADV_FREE, or with an older copy in swap space
 	 * - pages of shmem
+	 * Outside of the swap cache, the flag is all that an anonymous page needs.
 	 */
-	if (folio_test_anon(folio) || folio_test_swapbacked(folio))
+	if (folio_test_anon(folio) && !folio_test_swapcache(folio))
+		folio_set_dirty(folio);
+	else if (folio_test_anon(folio) || folio_test_swapbacked(folio))
 		folio_mark_dirty(folio);
 }
