@@ -109,15 +109,16 @@ int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv)
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs)
 {
-	struct svm_dma_chunk *chunk = NULL;
-	unsigned long page;
+	struct svm_interval part;
 
-	for (page = iv.first; page <= iv.last; page++) {
-		unsigned long i = page % SVM_CHUNK_PAGES;
+	for (; iv.first <= iv.last; iv.first = part.last + 1) {
+		struct svm_dma_chunk *chunk = xa_load(&gpu->dma, iv.first >> SVM_CHUNK_ORDER);
+		dma_addr_t *slot = &chunk->addr[iv.first % SVM_CHUNK_PAGES];
+		const dma_addr_t *end;
 
-		if (!chunk || !i)
-			chunk = xa_load(&gpu->dma, page >> SVM_CHUNK_ORDER);
-		svm_dma_replace(dev, &chunk->addr[i], addrs[page - iv.first]);
+		part = svm_window(iv.first, SVM_CHUNK_ORDER, iv);
+		for (end = slot + svm_interval_pages(part); slot < end; slot++)
+			svm_dma_replace(dev, slot, *addrs++);
 	}
 }
 

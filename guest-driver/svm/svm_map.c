@@ -6,6 +6,7 @@
  */
 #include <linux/bitfield.h>
 #include <linux/hmm.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -113,49 +114,74 @@ static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
 }
 
 /*
+ * Map page @i of @buf for DMA if the page is in system memory, and set buf->dma[@i]. Set *@addr to
+ * the address for the page's entry. Returns the page's location (enum svm_place); -EIO if the DMA
+ * mapping fails; -EXDEV if the GPU cannot reach the page.
+ */
+static int svm_map_dma(struct svm_map_buf *buf, unsigned long i, struct svm_view *view,
+		       struct device *dev, bool writable, u64 *addr)
+{
+	struct page *page = hmm_pfn_to_page(buf->pfns[i]);
+	int place;
+
+	if (unlikely(is_device_private_page(page))) {
+		buf->dma[i] = 0;
+		place = svm_page_place(view, page, addr);
+		return place == SVM_OUT_OF_REACH ? -EXDEV : place;
+	}
+	buf->dma[i] = svm_dma_map(dev, page, writable);
+	if (unlikely(buf->dma[i] == DMA_MAPPING_ERROR))
+		return -EIO;
+	*addr = SVM_DMA_ADDR(buf->dma[i]);
+	return SVM_IN_SYSTEM;
+}
+
+/*
  * Convert buf->pfns to buf->dma and buf->spans. Returns 0; -EIO if a DMA mapping fails; -EXDEV if
- * @node cannot reach a page in VRAM.
+ * @node cannot reach a page in VRAM, or if a page is read-only although @write is true.
  */
 static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
-			   unsigned long npages)
+			   unsigned long npages, bool write)
 {
+	bool gpu_ro = r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO;
 	struct svm_map_buf *buf = r->svms->map_buf;
 	struct device *dev = node->vdev->drm.dev;
 	struct svm_view view = { .node = node };
+	u64 flags[SVM_OUT_OF_REACH][2];
+	int place = SVM_IN_SYSTEM;
 	unsigned long i;
-	int ret = 0;
+	unsigned int k;
 
+	for (k = 0; k < SVM_OUT_OF_REACH; k++) {
+		flags[k][false] = svm_pte_flags(r->attrs.flags, k, false);
+		flags[k][true] = svm_pte_flags(r->attrs.flags, k, true);
+	}
 	buf->n_spans = 0;
 	buf->n_peer = 0;
 	for (i = 0; i < npages; i++) {
-		struct page *page = hmm_pfn_to_page(buf->pfns[i]);
-		bool writable = (buf->pfns[i] & HMM_PFN_WRITE) &&
-			!(r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO);
-		enum svm_place place;
+		bool writable = buf->pfns[i] & HMM_PFN_WRITE;
 		u64 addr;
 
-		buf->dma[i] = 0;
-		place = svm_page_place(&view, page, &addr);
-		if (place == SVM_OUT_OF_REACH) {
-			ret = -EXDEV;
+		/*
+		 * After fork, a page in VRAM is shared copy-on-write. If the page's owner is
+		 * hmm_range.dev_private_owner, HMM returns the page read-only despite
+		 * HMM_PFN_REQ_WRITE.
+		 */
+		place = -EXDEV;
+		if (write && !writable)
 			break;
-		}
-		if (place == SVM_IN_SYSTEM) {
-			buf->dma[i] = svm_dma_map(dev, page, writable);
-			if (buf->dma[i] == DMA_MAPPING_ERROR) {
-				ret = -EIO;
-				break;
-			}
-			addr = SVM_DMA_ADDR(buf->dma[i]);
-		}
+		writable = writable && !gpu_ro;
+		place = svm_map_dma(buf, i, &view, dev, writable, &addr);
+		if (place < 0)
+			break;
 		buf->n_peer += place == SVM_IN_PEER;
-		svm_add_span(buf, addr, svm_pte_flags(r->attrs.flags, place,
-						      writable));
+		svm_add_span(buf, addr, flags[place][writable]);
 	}
 	buf->lost = view.lost;
-	if (ret)
-		svm_dma_unmap_array(dev, buf->dma, i);
-	return ret;
+	if (place >= 0)
+		return 0;
+	svm_dma_unmap_array(dev, buf->dma, i);
+	return place;
 }
 
 /*
@@ -230,32 +256,23 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Map the pages that HMM returned. Returns 0; -EBUSY if the CPU's page tables have changed since
- * @seq was read; or an error of svm_build_spans() or svm_commit_spans().
+ * Map the pages that HMM returned, all of them writable if @write is true. Returns 0; -EBUSY if the
+ * CPU's page tables have changed since @seq was read; or an error of svm_build_spans() or
+ * svm_commit_spans().
  */
 static int svm_map_found(struct svm_range *r, unsigned int gpu,
-			 struct svm_interval iv, unsigned long seq)
+			 struct svm_interval iv, bool write, unsigned long seq)
 {
 	struct kfd_node *node = svm_process(r->svms)->pdds[gpu]->node;
 	int token, ret = -EBUSY;
 
 	svm_peer_enter(&token);
 	if (!mmu_interval_check_retry(&r->notifier, seq))
-		ret = svm_build_spans(r, node, svm_interval_pages(iv));
+		ret = svm_build_spans(r, node, svm_interval_pages(iv), write);
 	if (!ret)
 		ret = svm_commit_spans(r, gpu, iv, seq);
 	svm_peer_leave(token);
 	return ret;
-}
-
-static bool svm_all_writable(const unsigned long *pfns, unsigned long npages)
-{
-	unsigned long i;
-
-	for (i = 0; i < npages; i++)
-		if (!(pfns[i] & HMM_PFN_WRITE))
-			return false;
-	return true;
 }
 
 /*
@@ -297,15 +314,8 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		trace_svm_hmm_end(svm_process(svms)->pasid, iv.first, iv.last);
-		/*
-		 * After fork, a page in VRAM is shared copy-on-write. If the page's owner is
-		 * hmm.dev_private_owner, HMM returns the page read-only despite HMM_PFN_REQ_WRITE.
-		 */
-		if (!ret && write &&
-		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))
-			ret = -EXDEV;
 		if (!ret)
-			ret = svm_map_found(r, gpu, iv, hmm.notifier_seq);
+			ret = svm_map_found(r, gpu, iv, write, hmm.notifier_seq);
 		if (ret == -EXDEV) {
 			/* Make HMM migrate the pages to system memory, as a CPU access does. */
 			hmm.dev_private_owner = NULL;
