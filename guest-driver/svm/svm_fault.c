@@ -18,6 +18,7 @@
 #include "vm/vgpu_vm.h"
 #include "svm_attr.h"
 #include "svm_fault.h"
+#include "svm_fault_ahead.h"
 #include "svm_fault_entry.h"
 #include "svm_map.h"
 #include "svm_policy.h"
@@ -48,12 +49,7 @@ void svm_fault_note_clear(struct svm_range_list *svms)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_fault_note_clear);
 
-/*
- * Return the VMA of the fault's page if the VMA allows the access, otherwise NULL. The caller
- * holds mmap_lock.
- */
-static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
-					    const struct svm_fault *f)
+struct vm_area_struct *svm_fault_vma(struct mm_struct *mm, const struct svm_fault *f)
 {
 	struct vm_area_struct *vma = vma_lookup(mm, f->page << PAGE_SHIFT);
 	unsigned long need = VM_READ | (f->write ? VM_WRITE : 0);
@@ -462,6 +458,7 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	 * allowed now.
 	 */
 	verdict = svm_fault_count(svms, gpu, f, win, verdict);
+	svm_ahead_note(&svms->gpus[gpu].ahead[f->write], f->page, verdict, *win);
 
 	if (verdict == SVM_FAULT_DENIED) {
 		svm_fault_deny(pdd, gpu, f);

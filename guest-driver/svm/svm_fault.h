@@ -9,8 +9,10 @@
 
 struct kfd_node;
 struct kfd_process;
+struct mm_struct;
 struct svm_fault;
 struct svm_range_list;
+struct vm_area_struct;
 
 /*
  * log2 of the maximum number of pages that the repair of one fault maps (64 MiB). The limit applies
@@ -104,6 +106,11 @@ void svm_fault_checkpoint(struct svm_range_list *svms);
  * GPU then reads its clock only if one of its faults would be denied. Any context.
  */
 void svm_fault_note_clear(struct svm_range_list *svms);
+/*
+ * Return the VMA of the fault's page if the VMA allows the access, otherwise NULL. The caller
+ * holds mmap_lock.
+ */
+struct vm_area_struct *svm_fault_vma(struct mm_struct *mm, const struct svm_fault *f);
 /*
  * Repair or deny a retry fault of @p (NULL: unknown PASID). The caller holds a reference to @p and
  * acknowledges the fault. Takes mmap_lock; waits for page-ins.

@@ -17,6 +17,7 @@
 #include "process/kfd_process.h"
 #include "svm.h"
 #include "svm_fault.h"
+#include "svm_fault_ahead.h"
 #include "svm_fault_queue.h"
 #include "svm_node.h"
 #include "svm_range.h"
@@ -268,6 +269,17 @@ static void svm_fault_next_batch(struct svm_fault_queue *q)
 	spin_unlock_irq(&sn->fault_lock);
 }
 
+bool svm_fault_waits(struct svm_fault_queue *q)
+{
+	struct svm_node *sn = q->node->svm;
+	bool waits;
+
+	spin_lock_irq(&sn->fault_lock);
+	waits = !list_empty(&q->pending) || !list_empty(&q->batch) || q->off;
+	spin_unlock_irq(&sn->fault_lock);
+	return waits;
+}
+
 /*
  * Called after a batch. Return true if the worker has to run again. Return false if it has nothing
  * to do: then the next fault starts a worker. The worker has something to do without faults, too:
@@ -297,6 +309,7 @@ static bool svm_fault_run(struct svm_fault_queue *q)
 	svm_fault_next_batch(q);
 	while (svm_fault_take(q, NULL, NULL, &f)) {
 		svm_fault_handle(q, &f);
+		svm_fault_ahead(q);
 		cond_resched();
 	}
 	svm_cam_resume(q);

@@ -79,6 +79,11 @@ struct svm_fault_queue {
 void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
 			  struct svm_range_list *svms, struct workqueue_struct *wq,
 			  struct workqueue_struct *local_wq);
+/*
+ * Called by the worker. Return true if the worker has something more urgent to do than to map
+ * memory ahead: faults are queued, or svm_cam_work() has taken user queues off the GPU.
+ */
+bool svm_fault_waits(struct svm_fault_queue *q);
 /* Allocate svms->wq and svms->local_wq. Returns 0 or -ENOMEM. svm_wqs_fini() destroys them. */
 int svm_wqs_init(struct svm_range_list *svms);
 void svm_wqs_fini(struct svm_range_list *svms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Maps CPU memory in GPU page tables. svm_map_chunk() is the only function that writes valid GPU
+ * Maps CPU memory in GPU page tables. svm_map_found() is the only function that writes valid GPU
  * entries of SVM. If the CPU's page tables change before the entries are written, svm_map_chunk()
  * starts again.
  */
@@ -276,6 +276,28 @@ static int svm_map_found(struct svm_range *r, unsigned int gpu,
 }
 
 /*
+ * Allocate page tables and DMA slots for @iv, because holders of r->lock must not allocate. If @try
+ * is true, do not wait for VRAM (vgpu_vm_try_reserve_tables()). The caller calls
+ * vgpu_vm_unreserve_tables() later. Returns 0, an error of svm_map_pages() or, if @try is true,
+ * -EBUSY.
+ */
+static int svm_map_reserve(struct svm_range_list *svms, unsigned int gpu, struct svm_interval iv,
+			   bool try)
+{
+	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
+	int ret;
+
+	ret = try ? vgpu_vm_try_reserve_tables(vm, iv.first, iv.last) :
+		    vgpu_vm_reserve_tables(vm, iv.first, iv.last);
+	if (ret)
+		return ret;
+	ret = svm_dma_reserve(&svms->gpus[gpu], iv);
+	if (ret)
+		vgpu_vm_unreserve_tables(vm);
+	return ret;
+}
+
+/*
  * Map @iv, which has at most SVM_CHUNK_PAGES pages, all within one page table. Returns 0 or an
  * error of svm_map_pages().
  */
@@ -301,13 +323,9 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 	lockdep_assert_held(&svms->lock);
 	mmap_assert_locked(svms->mm);
 
-	/* Allocate page tables and DMA slots now: holders of r->lock must not allocate. */
-	ret = vgpu_vm_reserve_tables(vm, iv.first, iv.last);
+	ret = svm_map_reserve(svms, gpu, iv, false);
 	if (ret)
 		return ret;
-	ret = svm_dma_reserve(&svms->gpus[gpu], iv);
-	if (ret)
-		goto unreserve;
 
 	do {
 		trace_svm_hmm_begin(svm_process(svms)->pasid, iv.first, iv.last);
@@ -329,6 +347,45 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 unreserve:
 	vgpu_vm_unreserve_tables(vm);
 	return ret;
+}
+
+/* Return true if HMM has found all pages, with write access if @write is true. */
+static bool svm_all_present(const unsigned long *pfns, unsigned long npages, bool write)
+{
+	unsigned long need = HMM_PFN_VALID | (write ? HMM_PFN_WRITE : 0);
+	unsigned long i;
+
+	for (i = 0; i < npages; i++)
+		if ((pfns[i] & (need | HMM_PFN_ERROR)) != need)
+			return false;
+	return true;
+}
+
+bool svm_map_present(struct svm_range *r, unsigned int gpu,
+		     struct svm_interval iv, bool write)
+{
+	struct svm_range_list *svms = r->svms;
+	/* Without default_flags, HMM faults no page in. Without owner, HMM finds no VRAM. */
+	struct hmm_range hmm = {
+		.notifier = &r->notifier,
+		.start = iv.first << PAGE_SHIFT,
+		.end = (iv.last + 1) << PAGE_SHIFT,
+		.hmm_pfns = svms->map_buf->pfns,
+	};
+	int ret;
+
+	lockdep_assert_held(&svms->lock);
+	mmap_assert_locked(svms->mm);
+
+	hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
+	if (hmm_range_fault(&hmm) ||
+	    !svm_all_present(hmm.hmm_pfns, svm_interval_pages(iv), write))
+		return false;
+	if (svm_map_reserve(svms, gpu, iv, true))
+		return false;
+	ret = svm_map_found(r, gpu, iv, write, hmm.notifier_seq);
+	vgpu_vm_unreserve_tables(svm_gpu_vm(svms, gpu));
+	return !ret;
 }
 
 int svm_map_pages(struct svm_range *r, unsigned int gpu,

@@ -40,6 +40,14 @@ void svm_map_buf_fini(struct svm_range_list *svms);
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
+ * Map the pages @iv of @r for GPU index @gpu, if the CPU has mapped all of them to system memory,
+ * and for writes, too, if @write is true. @iv lies within one VMA and one page table. Faults no
+ * page in, does not wait for VRAM, and tries only once. The caller holds svm_lock(). Returns true
+ * if the pages were mapped.
+ */
+bool svm_map_present(struct svm_range *r, unsigned int gpu,
+		     struct svm_interval iv, bool write);
+/*
  * Map @r for the GPUs of @gpus that have a VM. If @lenient, skip pages that give -EFAULT. The
  * caller holds svm_lock(). Returns as svm_map_pages().
  */

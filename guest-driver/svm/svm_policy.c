@@ -278,6 +278,23 @@ int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_fault);
 
+bool svm_policy_stays(const struct svm_range *r, unsigned int gpu)
+{
+	u32 preferred = r->attrs.preferred_loc;
+	bool in_place = test_bit(gpu, r->attrs.bitmap_aip);
+
+	if (!in_place && !test_bit(gpu, r->attrs.bitmap_access))
+		return false;
+	/* svm_policy_fault() counts faults, also if a location is preferred. So avoid none. */
+	if (r->svms->policy == SVM_POLICY_ADAPTIVE)
+		return false;
+	if (preferred == KFD_IOCTL_SVM_LOCATION_SYSMEM)
+		return true;
+	if (preferred != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
+		return false;
+	return in_place || r->svms->policy == SVM_POLICY_IN_PLACE;
+}
+
 u32 svm_policy_prefetch(const struct svm_range *r)
 {
 	u32 loc = r->attrs.prefetch_loc;

@@ -32,6 +32,12 @@ const char *svm_policy_name(enum svm_policy policy);
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);
+/*
+ * Return true if a fault of GPU index @gpu may access @r, migrates no page from system memory, and
+ * is not counted. The fault may still mark a pull of another GPU as contested (struct svm_pull): if
+ * the fault is avoided, that GPU may pull the pages once more.
+ */
+bool svm_policy_stays(const struct svm_range *r, unsigned int gpu);
 /* Record that a fault has migrated pages of @iv to VRAM of GPU index @home. */
 void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 		       struct svm_interval iv);

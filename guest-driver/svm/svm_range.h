@@ -14,6 +14,7 @@
 
 #include "process/kfd_process.h"
 #include "svm_fault.h"
+#include "svm_fault_ahead.h"
 #include "svm_fault_queue.h"
 #include "svm_interval.h"
 
@@ -79,6 +80,8 @@ struct svm_gpu {
 	unsigned int full_faults;
 	/** @failures: failed repairs for lack of memory; used by svm_fault_service() only */
 	struct svm_fault_failures failures;
+	/** @ahead: streams of read faults ([0]) and write faults ([1]); used by the worker only */
+	struct svm_ahead ahead[2];
 	/** @faults: queued faults of the process on the GPU */
 	struct svm_fault_queue faults;
 };

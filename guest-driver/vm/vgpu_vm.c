@@ -219,6 +219,29 @@ void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_pages);
 
+/*
+ * Do the work of vgpu_vm_reserve_tables() or, if @pool_only is true, of
+ * vgpu_vm_try_reserve_tables(). The caller holds alloc_lock.
+ */
+static int vm_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last, bool pool_only)
+{
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+	int ret;
+
+	if (last < first || last >= BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT))
+		return -EINVAL;
+	if (!pool_only)
+		vgpu_vm_make_room(vm);
+	vs->pool_only = pool_only;
+	ret = vgpu_pt_reserve(&vs->pt, first, last);
+	vs->pool_only = false;
+	if (ret)
+		vgpu_vm_trim_later(vm);
+	else
+		atomic_inc(&vs->reserved);
+	return ret;
+}
+
 /**
  * vgpu_vm_reserve_tables() - create page tables and keep them
  * @vm: address space
@@ -237,26 +260,47 @@ int vgpu_vm_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last)
 	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int ret;
 
-	if (last < first || last >= BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT))
-		return -EINVAL;
 	mutex_lock(&vs->alloc_lock);
-	vgpu_vm_make_room(vm);
-	ret = vgpu_pt_reserve(&vs->pt, first, last);
-	if (!ret)
-		atomic_inc(&vs->reserved);
+	ret = vm_reserve_tables(vm, first, last, false);
 	mutex_unlock(&vs->alloc_lock);
-	if (ret)
-		vgpu_vm_trim_later(vm);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_reserve_tables);
 
 /**
- * vgpu_vm_unreserve_tables() - undo one vgpu_vm_reserve_tables()
+ * vgpu_vm_try_reserve_tables() - vgpu_vm_reserve_tables() for tables that are perhaps not needed
+ * @vm: address space
+ * @first: first page
+ * @last: last page
+ *
+ * Waits neither for alloc_lock nor for VRAM, and evicts nothing from VRAM: new tables come from
+ * the free pieces of the pool.
+ *
+ * Context: may sleep and allocate system memory.
+ *
+ * Return: 0; -ENOMEM; -EBUSY if another task holds alloc_lock; -EINVAL for pages outside of the
+ * address space.
+ */
+int vgpu_vm_try_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last)
+{
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+	int ret;
+
+	if (!mutex_trylock(&vs->alloc_lock))
+		return -EBUSY;
+	ret = vm_reserve_tables(vm, first, last, true);
+	mutex_unlock(&vs->alloc_lock);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_try_reserve_tables);
+
+/**
+ * vgpu_vm_unreserve_tables() - undo one reservation of tables
  * @vm: address space
  *
- * Called once for each vgpu_vm_reserve_tables() that returned 0, after the last write of entries
- * for the reserved pages. When no reservation is left, empty tables may be freed.
+ * Called once for each vgpu_vm_reserve_tables() or vgpu_vm_try_reserve_tables() that returned 0,
+ * after the last write of entries for the reserved pages. When no reservation is left, empty tables
+ * may be freed.
  */
 void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 {

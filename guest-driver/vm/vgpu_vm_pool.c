@@ -102,7 +102,7 @@ int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
 	if (vgpu_vm_pool_has_room(vm)) {
 		pool = list_first_entry(&vs->pool, struct vgpu_vm_pool, link);
 	} else {
-		pool = vm_pool_new(vm);
+		pool = vs->pool_only ? ERR_PTR(-ENOMEM) : vm_pool_new(vm);
 		if (IS_ERR(pool))
 			return PTR_ERR(pool);
 	}

@@ -61,10 +61,16 @@ struct vgpu_vm_state {
 	/** @pool: list of the struct vgpu_vm_pool, which hold the VRAM of the tables */
 	struct list_head pool;
 	/**
-	 * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
-	 * incremented only with @alloc_lock held
+	 * @reserved: number of reservations of tables (vgpu_vm_reserve_tables(),
+	 * vgpu_vm_try_reserve_tables()) that have not been undone; incremented only with
+	 * @alloc_lock held
 	 */
 	atomic_t reserved;
+	/**
+	 * @pool_only: vgpu_vm_pool_alloc() takes only free pieces of @pool, and fails if there are
+	 * none; protected by @alloc_lock
+	 */
+	bool pool_only;
 	/** @trim_work: worker that frees empty tables */
 	struct delayed_work trim_work;
 	/**

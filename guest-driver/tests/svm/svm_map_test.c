@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serve faults on memory of a real address space (svm/svm_map.c). Compare the GPU's entries with
- * the CPU's pages, by the content of the memory to which the entries point.
+ * Serve faults on memory of a real address space (svm/svm_map.c), and map memory ahead of them
+ * (svm/svm_fault_ahead.c). Compare the GPU's entries with the CPU's pages, by the content of the
+ * memory to which the entries point.
  */
 #include <linux/bitfield.h>
 #include <linux/dma-mapping.h>
@@ -15,7 +16,9 @@
 #include "process/kfd_process.h"
 #include "svm/svm.h"
 #include "svm/svm_fault.h"
+#include "svm/svm_fault_ahead.h"
 #include "svm/svm_fault_entry.h"
+#include "svm/svm_map.h"
 #include "svm/svm_node.h"
 #include "svm/svm_range.h"
 #include "tests/lib/vgpu_vm_mock.h"
@@ -29,9 +32,14 @@
 #define MAP_RW		(MAP_RO | VGPU_PTE_WRITEABLE)
 /* The CPU does not touch this page, nor each seventh page before and after it. */
 #define MAP_FAULT	599u
+/* Number of whole granules in the memory of ahead_mock_init(), wherever the memory begins. */
+#define AHEAD_GRANULES	5u
+#define AHEAD_PAGES	((unsigned int)((AHEAD_GRANULES + 1) * MAP_GRANULE))
+/* The CPU does not touch a page of this granule. */
+#define AHEAD_PARTIAL	4u
 
 /**
- * struct map_mock - a process on one GPU, with MAP_PAGES pages of anonymous memory
+ * struct map_mock - a process on one GPU, with anonymous memory
  */
 struct map_mock {
 	/** @p: process, with XNACK on */
@@ -50,14 +58,15 @@ struct map_mock {
 	unsigned long page;
 };
 
-static struct map_mock *map_mock_new(struct kunit *test)
+/* Create a process with @pages pages of memory. */
+static struct map_mock *map_mock_new(struct kunit *test, unsigned int pages)
 {
 	struct map_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	unsigned long addr;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	/* The test's thread has no mm. kunit_vm_mmap() attaches an mm to the thread. */
-	addr = kunit_vm_mmap(test, NULL, 0, MAP_PAGES * PAGE_SIZE, PROT_READ | PROT_WRITE,
+	addr = kunit_vm_mmap(test, NULL, 0, pages * PAGE_SIZE, PROT_READ | PROT_WRITE,
 			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, addr, 0);
 	m->page = addr >> PAGE_SHIFT;
@@ -71,6 +80,7 @@ static struct map_mock *map_mock_new(struct kunit *test)
 	m->node.svm = &m->sn;
 	m->sn.node = &m->node;
 	m->sn.supported = true;
+	spin_lock_init(&m->sn.fault_lock);
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	m->pdd.vm = &m->vm->vm.base;
@@ -98,6 +108,12 @@ static bool map_touched(unsigned int i)
 	return i % 7 != MAP_FAULT % 7;
 }
 
+/* Write a word to the start of page @i. Returns 0 or -EFAULT. */
+static int map_put(struct map_mock *m, unsigned int i, u32 word)
+{
+	return put_user(word, (u32 __user *)((m->page + i) << PAGE_SHIFT));
+}
+
 /* Write @tag + i to page i, for all pages if @all is true, otherwise for those of map_touched(). */
 static void map_touch(struct kunit *test, struct map_mock *m, u32 tag, bool all)
 {
@@ -106,7 +122,7 @@ static void map_touch(struct kunit *test, struct map_mock *m, u32 tag, bool all)
 
 	for (i = 0; i < MAP_PAGES; i++)
 		if (all || map_touched(i))
-			err |= put_user(tag + i, (u32 __user *)((m->page + i) << PAGE_SHIFT));
+			err |= map_put(m, i, tag + i);
 	KUNIT_EXPECT_EQ(test, err, 0);
 }
 
@@ -161,14 +177,14 @@ static void map_check(struct kunit *test, struct map_mock *m, unsigned int i, u6
 }
 
 /*
- * Half of the test's memory is touched by the CPU. A read fault maps touched pages for writes, too,
- * and the zero page for reads only. A write fault then makes all pages writable. Catches: pages of
- * one kind get the flags of the other kind; an entry points to another page's memory; pages outside
- * of the granule are mapped; a page that the GPU may write stays clean.
+ * The CPU has touched six of seven pages. A read fault maps these pages for writes, too, and the
+ * zero page for reads only. A write fault then makes all pages writable. Catches: pages of one kind
+ * get the flags of the other kind; an entry points to another page's memory; pages outside of the
+ * granule are mapped; a page that the GPU may write stays clean.
  */
 static void map_mixed(struct kunit *test)
 {
-	struct map_mock *m = map_mock_new(test);
+	struct map_mock *m = map_mock_new(test, MAP_PAGES);
 	struct svm_interval win;
 	unsigned int i;
 
@@ -194,7 +210,7 @@ static void map_mixed(struct kunit *test)
 static void map_parts(struct kunit *test)
 {
 	static const unsigned int holes[] = { MAP_FAULT - 1, MAP_FAULT + 1 };
-	struct map_mock *m = map_mock_new(test);
+	struct map_mock *m = map_mock_new(test, MAP_PAGES);
 	struct svm_interval before, one, after;
 	unsigned int i;
 
@@ -211,9 +227,246 @@ static void map_parts(struct kunit *test)
 	map_mock_end(m);
 }
 
+static struct svm_interval ahead_win(unsigned long granule)
+{
+	unsigned long first = MAP_GRANULE * granule;
+
+	return (struct svm_interval){ first, first + MAP_GRANULE - 1 };
+}
+
+/*
+ * Check how far to map ahead after faults on granules. Catches: memory is mapped ahead of faults
+ * that go through it in another order, or after a single fault; the distance grows without limit; a
+ * fault on pages that are mapped ahead ends the stream.
+ */
+static void ahead_note(struct kunit *test)
+{
+	struct svm_interval part = { 20 * MAP_GRANULE, 20 * MAP_GRANULE + 10 };
+	struct svm_ahead a = { };
+	unsigned long granule;
+
+	svm_ahead_note(&a, 3 * MAP_GRANULE, SVM_FAULT_REPAIRED, ahead_win(3));
+	KUNIT_EXPECT_EQ(test, a.next, 4 * MAP_GRANULE);
+	KUNIT_EXPECT_EQ(test, a.until, a.next);
+	svm_ahead_note(&a, 4 * MAP_GRANULE + 9, SVM_FAULT_REPAIRED, ahead_win(4));
+	KUNIT_EXPECT_EQ(test, a.next, 5 * MAP_GRANULE);
+	KUNIT_EXPECT_EQ(test, a.until, 6 * MAP_GRANULE);
+	/* Granule 5 has been mapped ahead, but the engine has faulted there before. */
+	a.next = 6 * MAP_GRANULE;
+	svm_ahead_note(&a, 5 * MAP_GRANULE + 1, SVM_FAULT_STALE, part);
+	KUNIT_EXPECT_EQ(test, a.until, 8 * MAP_GRANULE);
+	/* Other faults do not change the stream. */
+	svm_ahead_note(&a, 6 * MAP_GRANULE, SVM_FAULT_STALE, part);
+	svm_ahead_note(&a, 4 * MAP_GRANULE, SVM_FAULT_STALE, part);
+	svm_ahead_note(&a, 5 * MAP_GRANULE, SVM_FAULT_DENIED, part);
+	KUNIT_EXPECT_EQ(test, a.next, 6 * MAP_GRANULE);
+	KUNIT_EXPECT_EQ(test, a.until, 8 * MAP_GRANULE);
+	for (granule = 6; granule < 16; granule++)
+		svm_ahead_note(&a, MAP_GRANULE * granule, SVM_FAULT_REPAIRED, ahead_win(granule));
+	KUNIT_EXPECT_EQ(test, a.until - a.next, MAP_GRANULE << (SVM_AHEAD_RUN - 1));
+
+	svm_ahead_note(&a, 10 * MAP_GRANULE, SVM_FAULT_REPAIRED, ahead_win(10));
+	KUNIT_EXPECT_EQ(test, a.until, a.next);
+	svm_ahead_note(&a, 19 * MAP_GRANULE, SVM_FAULT_REPAIRED, ahead_win(19));
+	svm_ahead_note(&a, part.first, SVM_FAULT_REPAIRED, part);
+	KUNIT_EXPECT_EQ(test, a.next, part.last + 1);
+	KUNIT_EXPECT_EQ(test, a.until, a.next);
+}
+
+/**
+ * struct ahead_mock - a process whose memory has one range that prefers system memory
+ */
+struct ahead_mock {
+	/** @m: process, with AHEAD_PAGES pages */
+	struct map_mock *m;
+	/** @r: range of all pages */
+	struct svm_range *r;
+	/** @q: queue of the process's faults */
+	struct svm_fault_queue *q;
+	/** @start: first page of the first whole granule */
+	unsigned int start;
+};
+
+static void ahead_mock_init(struct kunit *test, struct ahead_mock *ah)
+{
+	struct svm_attrs attrs = {
+		.preferred_loc = KFD_IOCTL_SVM_LOCATION_SYSMEM,
+		.prefetch_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED,
+		.granularity = SVM_CHUNK_ORDER,
+	};
+	struct svm_range_list *svms;
+	struct svm_interval all;
+	unsigned int i, hole;
+	int err = 0;
+
+	ah->m = map_mock_new(test, AHEAD_PAGES);
+	svms = ah->m->p.svms;
+	ah->q = &svms->gpus[0].faults;
+	ah->start = ALIGN(ah->m->page, MAP_GRANULE) - ah->m->page;
+	hole = ah->start + AHEAD_PARTIAL * MAP_GRANULE + 100;
+	for (i = 0; i < AHEAD_PAGES; i++)
+		if (i != hole)
+			err |= map_put(ah->m, i, i);
+	KUNIT_EXPECT_EQ(test, err, 0);
+
+	__set_bit(0, attrs.bitmap_access);
+	all.first = ah->m->page;
+	all.last = all.first + AHEAD_PAGES - 1;
+	mmap_write_lock(ah->m->p.mm);
+	mutex_lock(&svms->lock);
+	ah->r = svm_range_create(svms, all, &attrs);
+	mutex_unlock(&svms->lock);
+	mmap_write_unlock(ah->m->p.mm);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(ah->r));
+}
+
+/* Return the number of page @page of whole granule @granule. */
+static unsigned int ahead_page(struct ahead_mock *ah, unsigned int granule, unsigned int page)
+{
+	return ah->start + MAP_GRANULE * granule + page;
+}
+
+/* Check that the first @n whole granules are mapped, and no others. */
+static void ahead_expect(struct kunit *test, struct ahead_mock *ah, unsigned int n)
+{
+	unsigned int k;
+
+	for (k = 0; k < AHEAD_GRANULES; k++) {
+		unsigned int first = ahead_page(ah, k, 0), last = ahead_page(ah, k + 1, 0) - 1;
+
+		map_check(test, ah->m, first, k < n ? MAP_RW : 0, first);
+		map_check(test, ah->m, last, k < n ? MAP_RW : 0, last);
+	}
+}
+
+/* Serve a read fault, then map ahead, as the worker does. */
+static void ahead_fault(struct kunit *test, struct ahead_mock *ah, unsigned int i,
+			enum svm_verdict want)
+{
+	struct svm_interval win;
+
+	KUNIT_EXPECT_EQ(test, map_serve(ah->m, i, false, &win), want);
+	svm_fault_ahead(ah->q);
+}
+
+/*
+ * Catches: nothing is mapped ahead; the wrong pages are mapped; a granule is mapped although the
+ * CPU does not have all of its pages; a fault that is stale because of its page was mapped ahead
+ * does not continue the stream.
+ */
+static void ahead_stream(struct kunit *test)
+{
+	struct ahead_mock ah;
+
+	ahead_mock_init(test, &ah);
+	ahead_fault(test, &ah, ahead_page(&ah, 0, 0), SVM_FAULT_REPAIRED);
+	ahead_expect(test, &ah, 1);
+	ahead_fault(test, &ah, ahead_page(&ah, 1, 3), SVM_FAULT_REPAIRED);
+	ahead_expect(test, &ah, 3);
+	ahead_fault(test, &ah, ahead_page(&ah, 2, 0), SVM_FAULT_STALE);
+	ahead_expect(test, &ah, AHEAD_PARTIAL);
+	/* The fault itself maps all pages of the granule. */
+	ahead_fault(test, &ah, ahead_page(&ah, AHEAD_PARTIAL, 0), SVM_FAULT_REPAIRED);
+	ahead_expect(test, &ah, AHEAD_GRANULES);
+	map_mock_end(ah.m);
+}
+
+/* Let the stream of reads or writes want granule 0 to be mapped ahead, and try. */
+static void ahead_try(struct ahead_mock *ah, bool write)
+{
+	struct svm_ahead *a = &ah->m->p.svms->gpus[0].ahead[write];
+
+	a->next = ah->m->page + ahead_page(ah, 0, 0);
+	a->until = a->next + MAP_GRANULE;
+	svm_fault_ahead(ah->q);
+}
+
+/*
+ * Change the attributes of the range, one after the other, so that no page may be mapped ahead.
+ * Then switch XNACK off. Catches: a page is mapped that a fault would have moved to VRAM, or to
+ * which the GPU has no access; the adaptive policy misses a fault that it would have counted; a
+ * granule that is not a chunk is mapped ahead, so that a later fault would replace valid entries; a
+ * page is mapped although no fault would be repaired.
+ */
+static void ahead_attributes(struct kunit *test)
+{
+	struct svm_attrs *attrs;
+	struct ahead_mock ah;
+
+	ahead_mock_init(test, &ah);
+	attrs = &ah.r->attrs;
+	attrs->preferred_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+	ah.m->p.svms->policy = SVM_POLICY_AMDGPU;
+	ahead_try(&ah, false);
+	__set_bit(0, attrs->bitmap_aip);
+	ah.m->p.svms->policy = SVM_POLICY_ADAPTIVE;
+	ahead_try(&ah, false);
+	attrs->preferred_loc = KFD_IOCTL_SVM_LOCATION_SYSMEM;
+	ahead_try(&ah, false);
+	ah.m->p.svms->policy = SVM_POLICY_AMDGPU;
+	attrs->granularity = SVM_CHUNK_ORDER - 1;
+	ahead_try(&ah, false);
+	attrs->granularity = SVM_CHUNK_ORDER + 1;
+	ahead_try(&ah, false);
+	attrs->granularity = SVM_CHUNK_ORDER;
+	attrs->flags = KFD_IOCTL_SVM_FLAG_GPU_RO;
+	ahead_try(&ah, true);
+	attrs->flags = 0;
+	__clear_bit(0, attrs->bitmap_aip);
+	__clear_bit(0, attrs->bitmap_access);
+	ahead_try(&ah, false);
+	__set_bit(0, attrs->bitmap_access);
+	ah.m->p.xnack_enabled = false;
+	ahead_try(&ah, false);
+	ah.m->p.xnack_enabled = true;
+	ahead_expect(test, &ah, 0);
+
+	ahead_try(&ah, true);
+	ahead_expect(test, &ah, 1);
+	map_mock_end(ah.m);
+}
+
+/*
+ * Catches: memory is mapped ahead while a fault waits, or for a process that exits; the worker
+ * waits for a lock that another thread may hold for a long time, so that the test hangs.
+ */
+static void ahead_yields(struct kunit *test)
+{
+	struct svm_fault waiting = { .retry = true };
+	struct svm_range_list *svms;
+	struct ahead_mock ah;
+
+	ahead_mock_init(test, &ah);
+	svms = ah.m->p.svms;
+	list_add_tail(&waiting.link, &ah.q->pending);
+	ahead_try(&ah, false);
+	list_del(&waiting.link);
+	mmap_write_lock(ah.m->p.mm);
+	ahead_try(&ah, false);
+	mmap_write_unlock(ah.m->p.mm);
+	mutex_lock(&svms->lock);
+	ahead_try(&ah, false);
+	mutex_unlock(&svms->lock);
+	mutex_lock(&ah.m->vm->vm.alloc_lock);
+	ahead_try(&ah, false);
+	mutex_unlock(&ah.m->vm->vm.alloc_lock);
+	atomic_set(&svms->drain_pagefaults, 1);
+	ahead_try(&ah, false);
+	atomic_set(&svms->drain_pagefaults, 0);
+	ahead_expect(test, &ah, 0);
+
+	ahead_try(&ah, false);
+	ahead_expect(test, &ah, 1);
+	map_mock_end(ah.m);
+}
+
 static struct kunit_case map_cases[] = {
 	KUNIT_CASE(map_mixed),
 	KUNIT_CASE(map_parts),
+	KUNIT_CASE(ahead_note),
+	KUNIT_CASE(ahead_stream),
+	KUNIT_CASE(ahead_attributes),
+	KUNIT_CASE(ahead_yields),
 	{}
 };
 

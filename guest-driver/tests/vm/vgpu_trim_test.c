@@ -243,6 +243,37 @@ static void trim_makes_room(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
+/*
+ * Catches: vgpu_vm_try_reserve_tables() waits for alloc_lock; it allocates VRAM, which the mock
+ * does not have, so that the test would crash; a failure leaves pool_only set, so that no later
+ * call can allocate VRAM; tables that it reserves are freed.
+ */
+static void trim_try_reserve(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	const struct vgpu_pt_ops mock_ops = m->ops;
+	struct vgpu_vm *vm = &m->vm.base;
+	const u64 page = VM_MOCK_FIRST;
+
+	mutex_lock(&m->vm.alloc_lock);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_try_reserve_tables(vm, page, page), -EBUSY);
+	mutex_unlock(&m->vm.alloc_lock);
+
+	/* Let the driver allocate the tables, from a pool without pieces. */
+	m->ops = vgpu_vm_pt_ops;
+	KUNIT_EXPECT_EQ(test, vgpu_vm_try_reserve_tables(vm, page, page), -ENOMEM);
+	m->ops = mock_ops;
+	KUNIT_EXPECT_FALSE(test, m->vm.pool_only);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+
+	KUNIT_ASSERT_EQ(test, vgpu_vm_try_reserve_tables(vm, page, page), 0);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 4);
+	vgpu_vm_unreserve_tables(vm);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+}
+
 static struct kunit_case trim_cases[] = {
 	KUNIT_CASE(trim_all),
 	KUNIT_CASE(trim_keeps_used),
@@ -254,6 +285,7 @@ static struct kunit_case trim_cases[] = {
 	KUNIT_CASE(trim_flushes_once),
 	KUNIT_CASE(trim_after_failure),
 	KUNIT_CASE(trim_makes_room),
+	KUNIT_CASE(trim_try_reserve),
 	{}
 };
 
