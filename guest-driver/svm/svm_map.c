@@ -15,6 +15,7 @@
 #include "process/kfd_node.h"
 #include "svm/migrate/svm_migrate.h"
 #include "vm/vgpu_vm.h"
+#include "svm_hmm.h"
 #include "svm_map.h"
 #include "svm_node.h"
 #include "svm_range.h"
@@ -330,7 +331,7 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 	do {
 		trace_svm_hmm_begin(svm_process(svms)->pasid, iv.first, iv.last);
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
-		ret = hmm_range_fault(&hmm);
+		ret = svm_hmm_fault(svms, &hmm);
 		trace_svm_hmm_end(svm_process(svms)->pasid, iv.first, iv.last);
 		if (!ret)
 			ret = svm_map_found(r, gpu, iv, write, hmm.notifier_seq);

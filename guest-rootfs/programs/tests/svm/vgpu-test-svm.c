@@ -279,6 +279,46 @@ static void prefetch_untouched(void)
 		      dst[i]);
 }
 
+/*
+ * Prefetch several chunks. In the middle, each second page belongs to a file, and must stay in
+ * system memory. Catches: the fault of such a page, for write access by the GPU, migrates the pages
+ * behind it back; a page gets the content of another page; pages that stay are counted as moved.
+ */
+static void prefetch_mixed(void)
+{
+	const uint64_t size = 8 * VG_MIB, at = 3 * VG_MIB, part = 2 * VG_MIB;
+	volatile char *touch;
+	char *p, *dst, *file;
+	uint64_t i;
+	int fd;
+
+	start(1);
+	p = tap_anon(size);
+	dst = tap_anon(size);
+	fd = memfd_create("mixed", MFD_CLOEXEC);
+	CHECK(fd >= 0 && !ftruncate(fd, part), "memfd: %s", strerror(errno));
+	file = mmap(NULL, part, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(file != MAP_FAILED, "mmap: %s", strerror(errno));
+	vg_pattern_fill(file, part, SEED, at);
+	CHECK(mmap(p + at, part, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_FIXED, fd, 0) == p + at, "mmap: %s",
+	      strerror(errno));
+	vg_pattern_fill(p, at, SEED, 0);
+	vg_pattern_fill(p + at + part, size - at - part, SEED, at + part);
+	/* A write gives the process its own copy of the page. */
+	for (touch = p + at, i = 0; i < part; i += 2 * VG_PAGE)
+		touch[i] = touch[i];
+	OK(vg_pattern_check(p, size, SEED, 0));
+
+	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
+	in_vram(p, size, (size - part / 2) / VG_PAGE);
+	OK(vg_copy(&q, dst, p, size));
+	OK(vg_pattern_check(dst, size, SEED, 0));
+	OK(vg_svm_prefetch(&vg, p, size, 0));
+	in_vram(p, size, 0);
+	OK(vg_pattern_check(p, size, SEED, 0));
+}
+
 static uint32_t get_attr(const char *p, uint64_t size, uint32_t type,
 			 uint32_t value)
 {
@@ -675,6 +715,7 @@ static const struct tap_case cases[] = {
 	{ "CPU touches pages of a range in VRAM", partial_return, 0 },
 	{ "to VRAM and back a dozen times", to_and_fro, 0 },
 	{ "prefetch of untouched memory", prefetch_untouched, 0 },
+	{ "prefetch of memory with pages of a file", prefetch_mixed, 0 },
 	{ "attributes", attributes, 0 },
 	{ "attributes end with the mapping", attributes_end, 0 },
 	{ "XNACK off: unregistered memory stops the queue", xnack_off_stops, 0 },
