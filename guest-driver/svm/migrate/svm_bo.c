@@ -20,6 +20,7 @@
 #include "svm/svm_range.h"
 #include "svm/svm_trace.h"
 #include "svm_migrate_priv.h"
+#include "svm_move.h"
 
 /*
  * Number of attempts of svm_bo_vacate() to migrate all pages. A later attempt may succeed,

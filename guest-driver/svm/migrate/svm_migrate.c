@@ -23,6 +23,8 @@
 #include "svm/svm_trace.h"
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
+#include "svm_move.h"
+#include "svm_pipe.h"
 
 /*
  * Maximum number of tries to move the page of a CPU fault. If another thread has unmapped the page,
@@ -35,12 +37,11 @@
  * For a migration to VRAM, map the source pages for DMA. A page that does not exist yet gets
  * address 0. Returns the number of pages that can be migrated.
  */
-static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
-					unsigned long npages)
+static unsigned long svm_collect_system(struct device *dev, struct svm_move *m)
 {
 	unsigned long i, n = 0;
 
-	for (i = 0; i < npages; i++) {
+	for (i = 0; i < m->npages; i++) {
 		struct page *page = migrate_pfn_to_page(m->src[i]);
 
 		m->dst[i] = 0;
@@ -61,14 +62,13 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 }
 
 /* Assign a page of @sb to each page that svm_collect_system() has selected for the migration. */
-static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
-			    unsigned long npages)
+static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m)
 {
 	u64 offset = sb->offset;
 	unsigned long i;
 
 	m->vram_epoch = sb->vram_epoch;
-	for (i = 0; i < npages; i++) {
+	for (i = 0; i < m->npages; i++) {
 		m->vram[i] = offset;
 		if (m->sys[i] == DMA_MAPPING_ERROR)
 			continue;
@@ -93,118 +93,110 @@ static int svm_migrate_setup(struct migrate_vma *args)
 	return ret;
 }
 
-/* Migrate a chunk within one VMA to VRAM. Returns the same as svm_migrate_to_vram(). */
-static long svm_chunk_to_vram(struct kfd_node *node,
-			      struct svm_range_list *svms,
-			      struct vm_area_struct *vma,
-			      struct svm_interval iv, u8 granularity,
-			      unsigned int trigger, struct svm_move *m)
+/*
+ * Report the start of the migration of a chunk within one VMA, and lock and unmap the pages of the
+ * chunk. Sets m->args.cpages to 0 if no page can migrate. @event lacks .page and .npages. @r may be
+ * NULL. @fault_page is the page of a CPU fault, or NULL.
+ */
+static void svm_chunk_begin(struct svm_move *m, struct kfd_node *node,
+			    const struct kfd_smi_move *event,
+			    const struct svm_range *r, struct vm_area_struct *vma,
+			    struct svm_interval iv, struct page *fault_page)
 {
-	const struct svm_range *r = svm_range_find(svms, iv.first);
-	const struct kfd_smi_move event = {
-		.smi = &node->smi,
-		.pid = svm_process(svms)->lead_thread->pid,
-		.page = iv.first,
-		.npages = svm_interval_pages(iv),
-		.to_vram = true,
-		.trigger = trigger,
-	};
-	unsigned long npages = svm_interval_pages(iv);
-	struct device *dev = node->vdev->drm.dev;
-	struct migrate_vma args = {
+	m->npages = svm_interval_pages(iv);
+	m->to_vram = event->to_vram;
+	m->copies = 0;
+	m->fence = NULL;
+	m->sb = NULL;
+	m->event = *event;
+	m->event.page = iv.first;
+	m->event.npages = m->npages;
+	m->args = (struct migrate_vma) {
 		.vma = vma,
 		.start = iv.first << PAGE_SHIFT,
 		.end = (iv.last + 1) << PAGE_SHIFT,
 		.src = m->src,
 		.dst = m->dst,
 		.pgmap_owner = svm_pgmap_owner(node),
-		.flags = MIGRATE_VMA_SELECT_SYSTEM,
+		.flags = m->to_vram ? MIGRATE_VMA_SELECT_SYSTEM :
+				      MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
+		.fault_page = fault_page,
 	};
-	struct svm_bo *sb = NULL;
-	unsigned long n;
-	long moved = 0;
-	int ret;
-
-	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
+	kfd_smi_move_start(&m->event, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
 	/*
 	 * migrate_vma_setup() fails for special mappings and hugetlb, so the pages of such VMAs do
 	 * not move.
 	 */
-	if (svm_migrate_setup(&args) || !args.cpages)
-		goto end_event;
+	if (svm_migrate_setup(&m->args))
+		m->args.cpages = 0;
+}
 
-	n = svm_collect_system(dev, m, npages);
+/*
+ * Allocate VRAM for the pages that svm_chunk_begin() has locked, and submit their copy. Returns the
+ * number of these pages, 0 or -ENOMEM.
+ */
+static long svm_chunk_fill(struct svm_pipe *pipe, struct svm_range_list *svms,
+			   struct svm_interval iv, u8 granularity, struct svm_move *m)
+{
+	struct device *dev = pipe->node->vdev->drm.dev;
+	unsigned long n = svm_collect_system(dev, m);
+	struct svm_bo *sb;
+
 	if (!n)
-		goto finalize;
+		return 0;
 	/*
 	 * svm_bo_alloc() takes reservations while the source pages are locked. So a task that holds
 	 * a reservation must never wait for a page lock, only try it.
 	 */
-	sb = svm_bo_alloc(node, svms, iv, n, granularity);
+	sb = svm_bo_alloc(pipe->node, svms, iv, n, granularity);
+	if (IS_ERR(sb) && pipe->last) {
+		/* Unpin the BO of the chunk before, so that it can be evicted. */
+		svm_pipe_drain(pipe);
+		sb = svm_bo_alloc(pipe->node, svms, iv, n, granularity);
+	}
 	if (IS_ERR(sb)) {
-		sb = NULL;
-		moved = -ENOMEM;
-		goto unmap;
+		svm_move_dma_unmap(dev, m);
+		return -ENOMEM;
 	}
-	svm_assign_vram(sb, m, npages);
-	ret = svm_move_copy(node, true, m, npages);
-	if (ret) {
-		svm_move_abort(m, npages);
-		moved = ret;
-	} else {
-		migrate_vma_pages(&args);
-		moved = svm_move_count(m, npages);
-		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_VRAM, moved);
-	}
-unmap:
-	svm_move_dma_unmap(dev, m, npages);
-finalize:
-	migrate_vma_finalize(&args);
-	if (sb)
-		svm_bo_filled(sb);
-end_event:
-	kfd_smi_move_end(&event);
-	return moved;
+	m->sb = sb;
+	svm_assign_vram(sb, m);
+	svm_move_submit(pipe->node, m);
+	return n;
+}
+
+/* Add a chunk within one VMA to @pipe, which migrates to VRAM. */
+static void svm_chunk_to_vram(struct svm_pipe *pipe, struct svm_range_list *svms,
+			      struct vm_area_struct *vma, struct svm_interval iv,
+			      u8 granularity, unsigned int trigger)
+{
+	const struct kfd_smi_move event = {
+		.smi = &pipe->node->smi,
+		.pid = svm_process(svms)->lead_thread->pid,
+		.to_vram = true,
+		.trigger = trigger,
+	};
+	struct svm_move *m = svm_pipe_next(pipe);
+
+	svm_chunk_begin(m, pipe->node, &event, svm_range_find(svms, iv.first), vma, iv, NULL);
+	if (m->args.cpages)
+		m->copies = svm_chunk_fill(pipe, svms, iv, granularity, m);
+	svm_pipe_push(pipe, m);
 }
 
 /*
- * Migrate a chunk within one VMA from @node's VRAM to system memory. @event lacks .page and
- * .npages. Returns the same as svm_migrate_to_system().
+ * Begin the migration of a chunk within one VMA from @node's VRAM to system memory. The caller
+ * calls svm_move_complete() or svm_pipe_push() next. Parameters as for svm_chunk_begin().
  */
-static long svm_chunk_to_system(struct kfd_node *node,
-				struct kfd_smi_move event,
+static void svm_chunk_to_system(struct svm_move *m, struct kfd_node *node,
+				const struct kfd_smi_move *event,
 				const struct svm_range *r,
 				struct vm_area_struct *vma,
-				struct svm_interval iv, struct page *fault_page,
-				struct svm_move *m)
+				struct svm_interval iv, struct page *fault_page)
 {
-	unsigned long npages = svm_interval_pages(iv);
-	struct migrate_vma args = {
-		.vma = vma,
-		.start = iv.first << PAGE_SHIFT,
-		.end = (iv.last + 1) << PAGE_SHIFT,
-		.src = m->src,
-		.dst = m->dst,
-		.pgmap_owner = svm_pgmap_owner(node),
-		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
-		.fault_page = fault_page,
-	};
-	long moved = 0;
-
-	event.page = iv.first;
-	event.npages = npages;
-	/* A CPU fault holds no lock that protects ranges, so @r is NULL for a CPU fault. */
-	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
-			   r ? r->attrs.preferred_loc : 0);
-	if (svm_migrate_setup(&args) || !args.cpages)
-		goto end_event;
-
-	moved = svm_move_to_system(node, m, npages, &args);
-	migrate_vma_finalize(&args);
-end_event:
-	kfd_smi_move_end(&event);
-	return moved;
+	svm_chunk_begin(m, node, event, r, vma, iv, fault_page);
+	if (m->args.cpages)
+		m->copies = svm_move_begin_system(node, m);
 }
 
 /*
@@ -239,16 +231,16 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 unsigned int trigger)
 {
 	struct svm_interval chunk;
-	struct svm_move *m;
-	long moved = 0, ret = 0;
+	struct svm_pipe pipe;
 	unsigned long page;
+	long ret;
 
 	lockdep_assert_held(&svms->lock);
 	mmap_assert_locked(svms->mm);
 
-	m = kvmalloc(sizeof(*m), GFP_KERNEL);
-	if (!m)
-		return -ENOMEM;
+	ret = svm_pipe_init(&pipe, node, iv);
+	if (ret)
+		return ret;
 	trace_svm_migrate_begin(svm_process(svms)->pasid, node->gpu_id, true,
 				iv.first, svm_interval_pages(iv));
 	/*
@@ -256,63 +248,54 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 	 * BOs.
 	 */
 	kfd_process_set_migrating(svm_process(svms), current);
-	for (page = iv.first; page <= iv.last; page = chunk.last + 1) {
+	for (page = iv.first; page <= iv.last && !pipe.error; page = chunk.last + 1) {
 		struct vm_area_struct *vma;
 
 		chunk = svm_next_chunk(svms->mm, iv, page, &vma);
 		/* Only anonymous pages can be device-private. */
 		if (!vma || (!vma_is_anonymous(vma) && !vma->anon_vma))
 			continue;
-		ret = svm_chunk_to_vram(node, svms, vma, chunk, granularity,
-					trigger, m);
-		if (ret < 0)
-			break;
-		moved += ret;
+		svm_chunk_to_vram(&pipe, svms, vma, chunk, granularity, trigger);
 		cond_resched();
 	}
+	ret = svm_pipe_fini(&pipe);
 	kfd_process_set_migrating(svm_process(svms), NULL);
-	kvfree(m);
 	trace_svm_migrate(svm_process(svms)->pasid, node->gpu_id, true,
-			  iv.first, svm_interval_pages(iv), moved, trigger);
-	return ret < 0 ? ret : moved;
+			  iv.first, svm_interval_pages(iv), pipe.moved, trigger);
+	return ret;
 }
 
-/* Migrate pages of @iv from @node's VRAM. Returns the same as svm_migrate_to_system(). */
-static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
-			     struct svm_interval iv, unsigned int trigger,
-			     struct svm_move *m)
+/* Migrate pages of @iv from the VRAM of @pipe's GPU, until a chunk fails. */
+static void svm_migrate_from(struct svm_pipe *pipe, struct svm_range_list *svms,
+			     struct svm_interval iv, unsigned int trigger)
 {
 	const struct kfd_smi_move event = {
-		.smi = &node->smi,
+		.smi = &pipe->node->smi,
 		.pid = svm_process(svms)->lead_thread->pid,
 		.trigger = trigger,
 	};
 	struct svm_interval chunk;
-	long moved = 0, ret;
 	unsigned long page;
 
-	for (page = iv.first; page <= iv.last; page = chunk.last + 1) {
+	for (page = iv.first; page <= iv.last && !pipe->error; page = chunk.last + 1) {
 		struct vm_area_struct *vma;
+		struct svm_move *m;
 
 		chunk = svm_next_chunk(svms->mm, iv, page, &vma);
 		if (!vma)
 			continue;
-		ret = svm_chunk_to_system(node, event,
-					  svm_range_find(svms, page), vma,
-					  chunk, NULL, m);
-		if (ret < 0)
-			return ret;
-		moved += ret;
+		m = svm_pipe_next(pipe);
+		svm_chunk_to_system(m, pipe->node, &event, svm_range_find(svms, page), vma,
+				    chunk, NULL);
+		svm_pipe_push(pipe, m);
 		cond_resched();
 	}
-	return moved;
 }
 
 long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except, unsigned int trigger)
 {
 	struct kfd_process *p = svm_process(svms);
-	struct svm_move *m = NULL;
 	long moved = 0, ret = 0;
 	unsigned int i;
 
@@ -321,16 +304,17 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 
 	for (i = 0; i < svms->n_gpus && ret >= 0; i++) {
 		struct kfd_node *node = p->pdds[i]->node;
+		struct svm_pipe pipe;
 
 		if (node == except || !atomic_long_read(&node->svm->vram_pages))
 			continue;
-		if (!m)
-			m = kvmalloc(sizeof(*m), GFP_KERNEL);
-		if (!m)
-			return -ENOMEM;
+		ret = svm_pipe_init(&pipe, node, iv);
+		if (ret)
+			break;
 		trace_svm_migrate_begin(p->pasid, node->gpu_id, false, iv.first,
 					svm_interval_pages(iv));
-		ret = svm_migrate_from(node, svms, iv, trigger, m);
+		svm_migrate_from(&pipe, svms, iv, trigger);
+		ret = svm_pipe_fini(&pipe);
 		if (ret > 0) {
 			moved += ret;
 			trace_svm_migrate(p->pasid, node->gpu_id, false,
@@ -338,7 +322,6 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 					  ret, trigger);
 		}
 	}
-	kvfree(m);
 	return ret < 0 ? ret : moved;
 }
 
@@ -478,8 +461,9 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 	do {
 		trace_svm_migrate_begin(0, sb->node->gpu_id, false, win.first,
 					svm_interval_pages(win));
-		moved = svm_chunk_to_system(sb->node, event, NULL, vma, win,
-					    vmf->page, m);
+		/* A CPU fault holds no lock that protects ranges, so there is no range. */
+		svm_chunk_to_system(m, sb->node, &event, NULL, vma, win, vmf->page);
+		moved = svm_move_complete(sb->node, m);
 		trace_svm_migrate(0, sb->node->gpu_id, false, win.first,
 				  svm_interval_pages(win), moved,
 				  KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU);

@@ -15,32 +15,45 @@
 #include "hw/vgpu_hw.h"
 #include "mm/vgpu_mm.h"
 #include "process/kfd_node.h"
+#include "smi/kfd_smi_events.h"
 #include "svm/svm_map.h"
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
+#include "svm_move.h"
 
-int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
-		  unsigned long npages)
+void svm_move_submit(struct kfd_node *node, struct svm_move *m)
 {
-	struct dma_fence *fence;
+	m->fence = vgpu_mm_copy_pages(node->vdev, m->to_vram, m->sys, m->vram, m->npages,
+				      m->vram_epoch);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_move_submit);
+
+int svm_move_wait(struct kfd_node *node, struct svm_move *m)
+{
+	struct dma_fence *fence = m->fence;
 	int ret;
 
-	fence = vgpu_mm_copy_pages(node->vdev, to_vram, m->sys, m->vram, npages,
-				   m->vram_epoch);
+	m->fence = NULL;
 	if (IS_ERR(fence))
 		return PTR_ERR(fence);
 	dma_fence_wait(fence, false);
 	ret = fence->error ? -EIO : 0;
 	dma_fence_put(fence);
+	/*
+	 * VRAM may have been lost since the copy to VRAM ended. The system pages still have the
+	 * content, so the migration fails and the content stays.
+	 */
+	if (!ret && m->to_vram && m->vram_epoch != atomic_read(&node->vdev->hw->vram_epoch))
+		ret = -ECANCELED;
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(svm_move_copy);
+EXPORT_SYMBOL_IF_KUNIT(svm_move_wait);
 
-void svm_move_abort(struct svm_move *m, unsigned long npages)
+void svm_move_abort(struct svm_move *m)
 {
 	unsigned long i;
 
-	for (i = 0; i < npages; i++) {
+	for (i = 0; i < m->npages; i++) {
 		struct page *page = migrate_pfn_to_page(m->dst[i]);
 
 		if (page) {
@@ -52,32 +65,32 @@ void svm_move_abort(struct svm_move *m, unsigned long npages)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_move_abort);
 
-void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
-			unsigned long npages)
+void svm_move_dma_unmap(struct device *dev, struct svm_move *m)
 {
 	unsigned long i;
 
-	for (i = 0; i < npages; i++)
+	for (i = 0; i < m->npages; i++)
 		if (m->sys[i] && m->sys[i] != DMA_MAPPING_ERROR)
 			svm_dma_unmap(dev, m->sys[i]);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_move_dma_unmap);
 
-unsigned long svm_move_count(const struct svm_move *m, unsigned long npages)
+/* Return the number of source pages that were migrated. */
+static unsigned long svm_move_count(const struct svm_move *m)
 {
 	unsigned long i, n = 0;
 
-	for (i = 0; i < npages; i++)
+	for (i = 0; i < m->npages; i++)
 		if (m->src[i] & MIGRATE_PFN_MIGRATE)
 			n++;
 	return n;
 }
 
-unsigned long svm_move_left(const struct svm_move *m, unsigned long npages)
+unsigned long svm_move_left(const struct svm_move *m)
 {
 	unsigned long i;
 
-	for (i = 0; i < npages; i++) {
+	for (i = 0; i < m->npages; i++) {
 		struct page *page = migrate_pfn_to_page(m->src[i]);
 
 		if (page && m->src[i] & MIGRATE_PFN_MIGRATE)
@@ -85,7 +98,7 @@ unsigned long svm_move_left(const struct svm_move *m, unsigned long npages)
 				(void *)((uintptr_t)page->zone_device_data |
 					 SVM_PAGE_LEFT);
 	}
-	return svm_move_count(m, npages);
+	return svm_move_count(m);
 }
 
 /*
@@ -102,11 +115,11 @@ static struct page *svm_alloc_page(struct vm_area_struct *vma,
 			  __GFP_NOWARN);
 }
 
-long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
-			   unsigned long first, struct svm_move *m,
-			   unsigned long npages)
+long svm_move_alloc_system(struct kfd_node *node, struct svm_move *m)
 {
 	struct device *dev = node->vdev->drm.dev;
+	struct vm_area_struct *vma = m->args.vma;
+	unsigned long first = vma ? PHYS_PFN(m->args.start) : 0;
 	unsigned long i, n = 0;
 	int ret = 0;
 
@@ -115,7 +128,7 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 	 * changed since, because a reset may have lost the content of a page after its test.
 	 */
 	m->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
-	for (i = 0; i < npages; i++) {
+	for (i = 0; i < m->npages; i++) {
 		struct page *src = migrate_pfn_to_page(m->src[i]);
 		struct page *page;
 
@@ -151,30 +164,49 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_move_alloc_system);
 
-long svm_move_to_system(struct kfd_node *node, struct svm_move *m, unsigned long npages,
-			struct migrate_vma *args)
+long svm_move_begin_system(struct kfd_node *node, struct svm_move *m)
 {
-	long moved = svm_move_alloc_system(node, args ? args->vma : NULL,
-					   args ? PHYS_PFN(args->start) : 0, m, npages);
-	int ret;
+	long n = svm_move_alloc_system(node, m);
 
-	if (moved <= 0)
-		return moved;
-	ret = svm_move_copy(node, false, m, npages);
+	if (n > 0)
+		svm_move_submit(node, m);
+	return n;
+}
+
+long svm_move_finish(struct kfd_node *node, struct svm_move *m)
+{
+	int ret = svm_move_wait(node, m);
+	long moved;
+
 	if (ret) {
-		svm_move_abort(m, npages);
+		svm_move_abort(m);
 		moved = ret;
 	} else {
-		if (args)
-			migrate_vma_pages(args);
+		if (m->args.vma)
+			migrate_vma_pages(&m->args);
 		else
-			migrate_device_pages(m->src, m->dst, npages);
-		moved = svm_move_left(m, npages);
-		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_SYSTEM,
-			      moved);
+			migrate_device_pages(m->src, m->dst, m->npages);
+		moved = m->to_vram ? svm_move_count(m) : svm_move_left(m);
+		vgpu_stat_add(node->vdev, m->to_vram ? VGPU_STAT_PAGES_TO_VRAM :
+						       VGPU_STAT_PAGES_TO_SYSTEM, moved);
 	}
-	svm_move_dma_unmap(node->vdev->drm.dev, m, npages);
+	svm_move_dma_unmap(node->vdev->drm.dev, m);
 	return moved;
+}
+
+long svm_move_complete(struct kfd_node *node, struct svm_move *m)
+{
+	long ret = m->copies;
+
+	if (ret > 0)
+		ret = svm_move_finish(node, m);
+	/* args.cpages is 0 if migrate_vma_setup() has failed or has collected no page. */
+	if (m->args.cpages)
+		migrate_vma_finalize(&m->args);
+	if (m->sb)
+		svm_bo_filled(m->sb);
+	kfd_smi_move_end(&m->event);
+	return ret;
 }
 
 long svm_move_leave(struct kfd_node *node, struct svm_move *m, unsigned long pfn,
@@ -182,8 +214,13 @@ long svm_move_leave(struct kfd_node *node, struct svm_move *m, unsigned long pfn
 {
 	long moved;
 
+	m->args.vma = NULL;
+	m->npages = npages;
+	m->to_vram = false;
 	migrate_device_range(m->src, pfn, npages);
-	moved = svm_move_to_system(node, m, npages, NULL);
+	moved = svm_move_begin_system(node, m);
+	if (moved > 0)
+		moved = svm_move_finish(node, m);
 	migrate_device_finalize(m->src, m->dst, npages);
 	return moved;
 }

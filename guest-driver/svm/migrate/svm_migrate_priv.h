@@ -14,7 +14,6 @@
 #include "svm/svm_node.h"
 
 struct kfd_node;
-struct migrate_vma;
 struct svm_range_list;
 struct vgpu_bo;
 
@@ -79,29 +78,6 @@ struct svm_touch_waiter {
 	struct completion done;
 };
 
-/**
- * struct svm_move - a chunk that is being migrated
- */
-struct svm_move {
-	/** @src: migrate_vma.src */
-	unsigned long src[SVM_CHUNK_PAGES];
-	/** @dst: migrate_vma.dst */
-	unsigned long dst[SVM_CHUNK_PAGES];
-	/**
-	 * @sys: DMA addresses of the system pages. DMA_MAPPING_ERROR: the page does not migrate.
-	 * 0: there is no source page, so the page in VRAM is cleared
-	 */
-	dma_addr_t sys[SVM_CHUNK_PAGES];
-	/** @vram: offsets of the pages in VRAM, bytes */
-	u64 vram[SVM_CHUNK_PAGES];
-	/**
-	 * @vram_epoch: value of vgpu_hw.vram_epoch; a loss of VRAM since this value was read makes
-	 * the copy fail. To VRAM: svm_bo.vram_epoch of the BO that is filled. To system memory: the
-	 * value with which svm_move_alloc_system() has compared the pages in VRAM
-	 */
-	int vram_epoch;
-};
-
 /* svm_bo.c */
 void svm_bo_node_init(struct svm_node *sn);
 /*
@@ -112,8 +88,9 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
 			    u8 granularity);
 /*
- * Unpin the BO, and drop the migration's reference. A migration calls this function at its end,
- * after it has unlocked all pages; also if the migration has failed.
+ * Unpin the BO, and drop the migration's reference. The migration of a chunk calls this function at
+ * its end, also if it has failed. The pages of the BO are unlocked; those of the next chunk may be
+ * locked (svm_pipe.c).
  */
 void svm_bo_filled(struct svm_bo *sb);
 /*
@@ -171,63 +148,6 @@ void svm_owner_put(struct vgpu_device *vdev, void *owner);
  * the removal of a GPU, after the last page of the GPU's VRAM was freed.
  */
 void svm_peer_wait(void);
-
-/* svm_migrate_chunk.c */
-/*
- * Copy the pages of @m to or from VRAM, and wait for the copy. Returns 0; -EIO if the copy
- * failed; or an error of vgpu_mm_copy_pages(), such as -ECANCELED if VRAM was lost since
- * m->vram_epoch was read.
- */
-int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
-		  unsigned long npages);
-/*
- * After a failed copy: free the destination pages and clear m->dst, so that the migration core maps
- * the source pages again.
- */
-void svm_move_abort(struct svm_move *m, unsigned long npages);
-/* Undo the DMA mappings of the system pages. */
-void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
-			unsigned long npages);
-/* Return the number of source pages that were migrated. */
-unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
-/*
- * Set SVM_PAGE_LEFT in each VRAM page of m->src that was migrated to system memory. The VRAM pages
- * are still locked. Returns the number of these pages.
- */
-unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
-/*
- * For each page of @m that migrates from @node's VRAM, allocate a system page and map it for DMA.
- * Sets m->vram_epoch. @first: virtual number of the first page, unused for an eviction (@vma is
- * NULL).
- *
- * Returns the number of system pages. If there are none, returns:
- *
- * - 0 if no page is to be migrated
- * - -EIO if a reset lost the content of a page
- * - -ENOMEM otherwise
- */
-long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
-			   unsigned long first, struct svm_move *m,
-			   unsigned long npages);
-/*
- * Allocate system pages, copy the pages of m->src to these pages and wait for the copy, and migrate
- * the pages. Pages that cannot migrate or are lost stay. The caller has filled m->src by
- * migrate_vma_setup(@args), or by migrate_device_range() if @args is NULL, and finalizes the
- * migration in any case.
- *
- * Returns the number of migrated pages, or an error of svm_move_alloc_system() or svm_move_copy().
- */
-long svm_move_to_system(struct kfd_node *node, struct svm_move *m, unsigned long npages,
-			struct migrate_vma *args);
-/*
- * Migrate to system memory the pages of @node's VRAM from page frame @pfn on, and wait for the
- * copy. Pages that are free, locked, referenced or lost stay. Page locks are only tried, and no
- * mmap_lock is taken. Calls MMU notifiers.
- *
- * Returns the number of migrated pages, or an error of svm_move_alloc_system() or svm_move_copy().
- */
-long svm_move_leave(struct kfd_node *node, struct svm_move *m, unsigned long pfn,
-		    unsigned long npages);
 
 /*
  * svm_migrate.c: start a CPU fault of @page. The caller has a reference to @page. Returns:

@@ -24,6 +24,7 @@
 #include "svm/svm_node.h"
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
+#include "svm_move.h"
 
 /*
  * svm_evict() gives up if no page was freed for this time, in jiffies. Page faults and exiting
@@ -120,6 +121,7 @@ static void svm_evict_for_removal(struct kfd_node *node, struct svm_move *m)
 	bool present = vgpu_hw_present(node->vdev);
 	unsigned long pfn, i;
 
+	m->npages = SVM_CHUNK_PAGES;
 	for (pfn = start; pfn < end; pfn += SVM_CHUNK_PAGES) {
 		migrate_device_range(m->src, pfn, SVM_CHUNK_PAGES);
 		for (i = 0; i < SVM_CHUNK_PAGES; i++) {
@@ -137,7 +139,7 @@ static void svm_evict_for_removal(struct kfd_node *node, struct svm_move *m)
 			m->dst[i] = migrate_pfn(page_to_pfn(page));
 		}
 		migrate_device_pages(m->src, m->dst, SVM_CHUNK_PAGES);
-		svm_move_left(m, SVM_CHUNK_PAGES);
+		svm_move_left(m);
 		migrate_device_finalize(m->src, m->dst, SVM_CHUNK_PAGES);
 		cond_resched();
 	}

@@ -2,151 +2,39 @@
 /*
  * Tests of SVM pages in VRAM (svm/migrate/):
  * - stuck_*(): eviction of pages in use
- * - move_*(): loss of VRAM during a migration
  * - touch_*(): concurrent CPU faults
  * - peer_*(): pages of several GPUs
  */
-#include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
 #include <linux/kthread.h>
-#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
-#include <linux/vmalloc.h>
 
 #include "process/kfd_node.h"
 #include "svm/migrate/svm_migrate.h"
 #include "svm/migrate/svm_migrate_priv.h"
-#include "svm/svm.h"
 #include "svm/svm_node.h"
-#include "tests/lib/vgpu_mock.h"
+#include "tests/lib/svm_vram_mock.h"
 
-#define STUCK_VRAM	SZ_2M
-#define STUCK_OFFSET	(5 * PAGE_SIZE)
-#define STUCK_SEGMENT	SZ_16M
 #define TOUCHES		3u
 #define TOUCH_TIMEOUT	(10 * HZ)
-#define MOVE_FB_BASE	0x8000000000ull
-#define MOVE_TABLE	SZ_1M		/* offset of the GART's table in VRAM */
-#define MOVE_GART_PAGES	(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS)
-
-static_assert(MOVE_TABLE + MOVE_GART_PAGES * sizeof(u64) <= STUCK_VRAM);
-
-struct stuck_mock {
-	struct vgpu_mock *mock;
-	struct kfd_node node;
-	struct svm_node sn;
-	struct device dev;
-	struct svm_bo sb;
-	struct vgpu_bo bo;
-	struct page *page;
-	void *vram;
-};
-
-static void stuck_fini(void *arg)
-{
-	struct stuck_mock *m = arg;
-
-	svm_vram_fini(&m->node);
-	vfree(m->vram);
-}
-
-/*
- * Create a GPU, node @node of hive @hive (0: no hive). One VRAM page is in use and locked; its BO
- * has an extra reference.
- */
-static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
-					unsigned int node)
-{
-	struct stuck_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct vgpu_device *vdev;
-	int ret;
-
-	KUNIT_ASSERT_NOT_NULL(test, m);
-	m->mock = vgpu_mock_new(test);
-	vgpu_mock_regs(test, m->mock);
-	set_dev_node(&m->dev, NUMA_NO_NODE);
-	vdev = &m->mock->vdev;
-	vdev->drm.dev = &m->dev;
-	m->vram = vzalloc(STUCK_VRAM);
-	KUNIT_ASSERT_NOT_NULL(test, m->vram);
-	vdev->hw->vram = (void __iomem __force *)m->vram;
-	vdev->hw->vram_size = STUCK_VRAM;
-	if (hive)
-		vdev->hw->xgmi = (struct vgpu_xgmi) {
-			.hive = hive, .segment = STUCK_SEGMENT, .node = node,
-		};
-	m->node.vdev = vdev;
-	m->node.svm = &m->sn;
-	m->sn.node = &m->node;
-	ret = svm_vram_init(&m->node);
-	if (ret)
-		vfree(m->vram);
-	KUNIT_ASSERT_EQ(test, ret, 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stuck_fini, m),
-			0);
-	INIT_LIST_HEAD(&m->node.smi.clients);
-	kref_init(&m->sb.ref);
-	INIT_LIST_HEAD(&m->sb.touches);
-	spin_lock_init(&m->sb.touch_lock);
-	m->sb.node = &m->node;
-	m->sb.npages = STUCK_VRAM >> PAGE_SHIFT;
-	m->page = svm_page_get(&m->sb, STUCK_OFFSET);
-	return m;
-}
-
-static struct stuck_mock *stuck_mock_new(struct kunit *test)
-{
-	return stuck_mock_of(test, 0, 0);
-}
-
-/*
- * Repeated evictions must return @want: an error while m->page cannot leave VRAM, otherwise 0.
- * Catches: the tries never end; m->page is freed despite the error.
- */
-static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
-{
-	struct svm_node *sn = &m->sn;
-
-	/* A single try must return 0, even if pages stay in VRAM. */
-	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, false), 0);
-	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), want);
-	if (!want)
-		return;
-	/* Check that the page is still in VRAM. */
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&sn->vram_pages), 1);
-	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1);
-	KUNIT_EXPECT_PTR_EQ(test, m->page->zone_device_data, (void *)&m->sb);
-	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
-	KUNIT_EXPECT_EQ(test, svm_page_vram_offset(&m->node, m->page),
-			STUCK_OFFSET);
-}
-
-static void stuck_release(struct kunit *test, struct stuck_mock *m)
-{
-	put_page(m->page);
-	stuck_check(test, m, 0);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 0);
-	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 1);
-}
 
 static void stuck_locked(struct kunit *test)
 {
-	struct stuck_mock *m = stuck_mock_new(test);
+	struct svm_vram_mock *m = svm_vram_mock_new(test);
 
-	stuck_check(test, m, -EBUSY);
+	svm_vram_mock_check(test, m, -EBUSY);
 	KUNIT_EXPECT_TRUE(test, PageLocked(m->page));
 	unlock_page(m->page);
-	stuck_release(test, m);
+	svm_vram_mock_release(test, m);
 }
 
 /*
  * Expect @looks from svm_bo_evict_ok() and @want from svm_bo_vacate(). Call both functions
  * twice, because a call must not change the result of the next call.
  */
-static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool looks,
+static void stuck_vacate(struct kunit *test, struct svm_vram_mock *m, bool looks,
 			 bool want)
 {
 	struct vgpu_bo *bo = &m->bo;
@@ -170,7 +58,7 @@ static void stuck_resv_fini(void *resv)
  */
 static void stuck_wanted(struct kunit *test)
 {
-	struct stuck_mock *m = stuck_mock_new(test);
+	struct svm_vram_mock *m = svm_vram_mock_new(test);
 	struct dma_resv *resv = &m->bo.tbo.base._resv;
 
 	m->bo.tbo.base.resv = resv;
@@ -203,145 +91,29 @@ static void stuck_wanted(struct kunit *test)
 	stuck_vacate(test, m, true, true);
 }
 
-/**
- * struct move_mock - a page in VRAM that migrates
- * @m: GPU and page
- * @move: the migration
- * @shadow: vgpu_gart.shadow
- */
-struct move_mock {
-	struct stuck_mock *m;
-	struct svm_move move;
-	u64 shadow[MOVE_GART_PAGES];
-};
-
-/* The mock has no SDMA engine that is ready, so the CPU runs the jobs of a copy. */
-static struct move_mock *move_mock_new(struct kunit *test)
-{
-	struct move_mock *mv = kunit_kzalloc(test, sizeof(*mv), GFP_KERNEL);
-	struct vgpu_hw_state *hw;
-	struct stuck_mock *m;
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, mv);
-	m = stuck_mock_new(test);
-	mv->m = m;
-	m->dev.coherent_dma_mask = DMA_BIT_MASK(64);
-	m->dev.dma_mask = &m->dev.coherent_dma_mask;
-	hw = &m->mock->hw;
-	hw->base.fb_base = MOVE_FB_BASE;
-	hw->gart.total = MOVE_GART_PAGES;
-	hw->gart.windows = MOVE_GART_PAGES;
-	hw->gart.table_vram = MOVE_TABLE;
-	hw->gart.table = hw->base.vram + MOVE_TABLE;
-	hw->gart.shadow = mv->shadow;
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		mutex_init(&hw->sdma[i].lock);
-	mutex_init(&m->mock->mman.copy_lock);
-	init_waitqueue_head(&m->mock->mman.copy_idle);
-	m->mock->mman.ready = true;
-	return mv;
-}
-
 /* The page is copied before the kernel refuses to migrate it. */
 static void stuck_referenced(struct kunit *test)
 {
-	struct stuck_mock *m = move_mock_new(test)->m;
+	struct svm_vram_mock *m = svm_move_mock_new(test)->m;
 
 	unlock_page(m->page);
-	stuck_check(test, m, -EBUSY);
+	svm_vram_mock_check(test, m, -EBUSY);
 	KUNIT_EXPECT_FALSE(test, PageLocked(m->page));
-	stuck_release(test, m);
+	svm_vram_mock_release(test, m);
 }
 
 /* Catches: a failed copy is reported like a page that is locked or referenced. */
 static void stuck_not_copied(struct kunit *test)
 {
-	struct stuck_mock *m = move_mock_new(test)->m;
+	struct svm_vram_mock *m = svm_move_mock_new(test)->m;
 
 	unlock_page(m->page);
 	/* No copy is accepted. */
 	m->mock->mman.ready = false;
-	stuck_check(test, m, -ENODEV);
+	svm_vram_mock_check(test, m, -ENODEV);
 	KUNIT_EXPECT_FALSE(test, PageLocked(m->page));
 	m->mock->mman.ready = true;
-	stuck_release(test, m);
-}
-
-/* Prepare a migration of the page to system memory. move_undo() undoes the call. */
-static long move_prepare(struct move_mock *mv)
-{
-	mv->move.src[0] = migrate_pfn(page_to_pfn(mv->m->page)) | MIGRATE_PFN_MIGRATE;
-	return svm_move_alloc_system(&mv->m->node, NULL, 0, &mv->move, 1);
-}
-
-static void move_undo(struct move_mock *mv)
-{
-	svm_move_dma_unmap(&mv->m->dev, &mv->move, 1);
-	svm_move_abort(&mv->move, 1);
-}
-
-/* Lose the content of VRAM, as a reset of the device may do. */
-static void move_lose_vram(struct move_mock *mv)
-{
-	memset(mv->m->vram, 0xff, STUCK_VRAM);
-	atomic_inc(&mv->m->mock->vdev.hw->vram_epoch);
-}
-
-/*
- * A page migrates to system memory. VRAM is lost after the test of the page, and before the copy.
- * Catches: the copy reads the epoch itself, after the loss, and succeeds. The process would then
- * read lost content, and get no SIGBUS.
- */
-static void move_source_lost(struct kunit *test)
-{
-	struct move_mock *mv = move_mock_new(test);
-	struct stuck_mock *m = mv->m;
-	void *content = m->vram + STUCK_OFFSET;
-	struct page *page;
-
-	prandom_bytes_state(&m->mock->rnd, content, PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, move_prepare(mv), 1);
-	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, false, &mv->move, 1), 0);
-	page = migrate_pfn_to_page(mv->move.dst[0]);
-	KUNIT_EXPECT_TRUE(test, page && !memcmp(page_address(page), content, PAGE_SIZE));
-	move_undo(mv);
-
-	KUNIT_EXPECT_EQ(test, move_prepare(mv), 1);
-	move_lose_vram(mv);
-	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, false, &mv->move, 1), -ECANCELED);
-	move_undo(mv);
-
-	/* A lost page is not copied at all. It stays in VRAM, and does not prevent a sleep. */
-	KUNIT_EXPECT_EQ(test, move_prepare(mv), -EIO);
-	unlock_page(m->page);
-	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), 0);
-	stuck_release(test, m);
-}
-
-/*
- * A page migrates to VRAM. VRAM is lost after the allocation of the BO, and before the copy.
- * Catches: the migration succeeds. The page would then count as lost because of svm_bo.vram_epoch,
- * although system memory still has the content.
- */
-static void move_target_lost(struct kunit *test)
-{
-	struct move_mock *mv = move_mock_new(test);
-	struct stuck_mock *m = mv->m;
-	void *content = m->vram + STUCK_OFFSET;
-
-	/* With DMA address 0, the page in VRAM is cleared. */
-	mv->move.sys[0] = 0;
-	mv->move.vram[0] = STUCK_OFFSET;
-	mv->move.vram_epoch = m->sb.vram_epoch;
-	memset(content, 0xff, PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, true, &mv->move, 1), 0);
-	KUNIT_EXPECT_NULL(test, memchr_inv(content, 0, PAGE_SIZE));
-
-	move_lose_vram(mv);
-	KUNIT_EXPECT_EQ(test, svm_move_copy(&m->node, true, &mv->move, 1), -ECANCELED);
-	unlock_page(m->page);
-	stuck_release(test, m);
+	svm_vram_mock_release(test, m);
 }
 
 /**
@@ -410,7 +182,7 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
  */
 static void touch_lends(struct kunit *test)
 {
-	struct stuck_mock *m = stuck_mock_new(test);
+	struct svm_vram_mock *m = svm_vram_mock_new(test);
 	struct touch_thread *t[TOUCHES];
 	struct svm_touch_waiter unused;
 	struct svm_touch first;
@@ -434,7 +206,7 @@ static void touch_lends(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->sb.touches));
 	for (i = 0; i < TOUCHES; i++)
 		put_page(m->page);
-	stuck_release(test, m);
+	svm_vram_mock_release(test, m);
 }
 
 /*
@@ -443,7 +215,7 @@ static void touch_lends(struct kunit *test)
  */
 static void touch_killed(struct kunit *test)
 {
-	struct stuck_mock *m = stuck_mock_new(test);
+	struct svm_vram_mock *m = svm_vram_mock_new(test);
 	struct svm_touch_waiter unused;
 	struct touch_thread *t[2];
 	struct svm_touch first;
@@ -467,14 +239,14 @@ static void touch_killed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 3);
 	put_page(m->page);
 	put_page(m->page);
-	stuck_release(test, m);
+	svm_vram_mock_release(test, m);
 }
 
 /* Check that faults of two pages do not wait for each other. */
 static void touch_two_pages(struct kunit *test)
 {
-	struct stuck_mock *m = stuck_mock_new(test);
-	struct page *other = svm_page_get(&m->sb, STUCK_OFFSET + PAGE_SIZE);
+	struct svm_vram_mock *m = svm_vram_mock_new(test);
+	struct page *other = svm_page_get(&m->sb, SVM_MOCK_OFFSET + PAGE_SIZE);
 	struct svm_touch_waiter unused;
 	struct svm_touch touch[2];
 
@@ -486,10 +258,10 @@ static void touch_two_pages(struct kunit *test)
 	svm_touch_end(&m->sb, &touch[1]);
 	KUNIT_EXPECT_EQ(test, page_ref_count(other), 1);
 	put_page(other);
-	stuck_release(test, m);
+	svm_vram_mock_release(test, m);
 }
 
-static void *peer_owner(const struct stuck_mock *m)
+static void *peer_owner(const struct svm_vram_mock *m)
 {
 	return svm_pgmap_owner(&m->node);
 }
@@ -500,13 +272,13 @@ static void *peer_owner(const struct stuck_mock *m)
  */
 static void peer_owners(struct kunit *test)
 {
-	struct stuck_mock *a = stuck_mock_of(test, 7, 0);
-	struct stuck_mock *b = stuck_mock_of(test, 7, 2);
-	struct stuck_mock *other = stuck_mock_of(test, 8, 1);
-	struct stuck_mock *alone[] = {
-		stuck_mock_new(test), stuck_mock_new(test),
+	struct svm_vram_mock *a = svm_vram_mock_of(test, 7, 0);
+	struct svm_vram_mock *b = svm_vram_mock_of(test, 7, 2);
+	struct svm_vram_mock *other = svm_vram_mock_of(test, 8, 1);
+	struct svm_vram_mock *alone[] = {
+		svm_vram_mock_new(test), svm_vram_mock_new(test),
 	};
-	struct stuck_mock *all[] = { a, b, other, alone[0], alone[1] };
+	struct svm_vram_mock *all[] = { a, b, other, alone[0], alone[1] };
 	unsigned int i;
 
 	KUNIT_EXPECT_PTR_EQ(test, peer_owner(a), peer_owner(b));
@@ -536,10 +308,10 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
  */
 static void peer_places(struct kunit *test)
 {
-	struct stuck_mock *high = stuck_mock_of(test, 7, 3);
-	struct stuck_mock *low = stuck_mock_of(test, 7, 1);
-	struct stuck_mock *alone = stuck_mock_new(test);
-	struct stuck_mock *all[] = { high, low, alone };
+	struct svm_vram_mock *high = svm_vram_mock_of(test, 7, 3);
+	struct svm_vram_mock *low = svm_vram_mock_of(test, 7, 1);
+	struct svm_vram_mock *alone = svm_vram_mock_new(test);
+	struct svm_vram_mock *all[] = { high, low, alone };
 	struct page *page = alloc_page(GFP_KERNEL);
 	struct svm_view view;
 	unsigned int i, round;
@@ -549,15 +321,15 @@ static void peer_places(struct kunit *test)
 	low->mock->regs[VGPU_XGMI_LINKS] = BIT(3);
 	view = (struct svm_view) { .node = &high->node };
 	for (round = 0; round < 2; round++) {
-		peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
+		peer_expect(test, &view, high->page, SVM_IN_VRAM, SVM_MOCK_OFFSET);
 		peer_expect(test, &view, low->page, SVM_IN_PEER,
-			    STUCK_OFFSET - 2ull * STUCK_SEGMENT);
+			    SVM_MOCK_OFFSET - 2ull * SVM_MOCK_SEGMENT);
 		peer_expect(test, &view, page, SVM_IN_SYSTEM, 4711);
 	}
 	KUNIT_EXPECT_FALSE(test, view.lost);
 	view = (struct svm_view) { .node = &low->node };
 	peer_expect(test, &view, high->page, SVM_IN_PEER,
-		    STUCK_OFFSET + 2ull * STUCK_SEGMENT);
+		    SVM_MOCK_OFFSET + 2ull * SVM_MOCK_SEGMENT);
 	KUNIT_EXPECT_EQ(test, svm_page_place(&view, alone->page, &(u64){ 0 }),
 			SVM_OUT_OF_REACH);
 	KUNIT_EXPECT_FALSE(test, view.lost);
@@ -570,7 +342,7 @@ static void peer_places(struct kunit *test)
 	view = (struct svm_view) { .node = &high->node };
 	KUNIT_EXPECT_EQ(test, svm_page_place(&view, low->page, &(u64){ 0 }),
 			SVM_OUT_OF_REACH);
-	peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
+	peer_expect(test, &view, high->page, SVM_IN_VRAM, SVM_MOCK_OFFSET);
 
 	/*
 	 * The VRAM of node 1 (@low) is lost. With node 1 as the accessing GPU, the page of node 3
@@ -579,9 +351,9 @@ static void peer_places(struct kunit *test)
 	atomic_inc(&low->mock->vdev.hw->vram_epoch);
 	view = (struct svm_view) { .node = &low->node };
 	peer_expect(test, &view, high->page, SVM_IN_PEER,
-		    STUCK_OFFSET + 2ull * STUCK_SEGMENT);
+		    SVM_MOCK_OFFSET + 2ull * SVM_MOCK_SEGMENT);
 	KUNIT_EXPECT_FALSE(test, view.lost);
-	peer_expect(test, &view, low->page, SVM_IN_VRAM, STUCK_OFFSET);
+	peer_expect(test, &view, low->page, SVM_IN_VRAM, SVM_MOCK_OFFSET);
 	KUNIT_EXPECT_TRUE(test, view.lost);
 
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
@@ -596,8 +368,6 @@ static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_SLOW(stuck_referenced),
 	KUNIT_CASE_SLOW(stuck_not_copied),
 	KUNIT_CASE(stuck_wanted),
-	KUNIT_CASE(move_source_lost),
-	KUNIT_CASE(move_target_lost),
 	KUNIT_CASE(touch_lends),
 	KUNIT_CASE(touch_killed),
 	KUNIT_CASE(touch_two_pages),

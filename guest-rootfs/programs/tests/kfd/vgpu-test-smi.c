@@ -145,32 +145,35 @@ static void parse_move(const char *line, struct move *m)
 }
 
 /*
- * Check all lines: start and end events of migrations, in pairs and ascending order, for exactly
- * the @npages pages from @p on.
+ * Check all lines: start and end events of migrations, each in ascending order, for exactly the
+ * @npages pages from @p on. At most two migrations are in progress at a time.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)
 {
 	uint64_t page = (uintptr_t)p / VG_PAGE, end = page + npages;
 	char line[KFD_SMI_EVENT_MSG_SIZE];
-	struct move a, b;
+	struct move m, open[2] = { 0 };
+	unsigned int n = 0;
 
-	while (page < end) {
-		CHECK(watch_line(w, line), "no event for %lu pages",
-		      end - page);
-		parse_move(line, &a);
-		CHECK(a.event == KFD_SMI_EVENT_MIGRATE_START && a.page == page &&
-		      a.pages && a.pages <= end - page && a.from == from &&
-		      a.to == to && a.trigger == trigger && a.pid == getpid(),
-		      "\"%s\" at page 0x%lx", line, page);
-		CHECK(watch_line(w, line), "a migration does not end");
-		parse_move(line, &b);
-		CHECK(b.event == KFD_SMI_EVENT_MIGRATE_END &&
-		      b.page == a.page && b.pages == a.pages &&
-		      b.from == from && b.to == to && b.trigger == trigger &&
-		      b.pid == a.pid && b.ns >= a.ns && b.ns <= boot_ns(),
-		      "\"%s\" after page 0x%lx", line, a.page);
-		page += a.pages;
+	while (page < end || n) {
+		CHECK(watch_line(w, line), "no start of %lu pages, no end of %u",
+		      end - page, n);
+		parse_move(line, &m);
+		CHECK(m.from == from && m.to == to && m.trigger == trigger &&
+		      m.pid == getpid() && m.ns <= boot_ns(), "\"%s\"", line);
+		if (m.event == KFD_SMI_EVENT_MIGRATE_START) {
+			CHECK(n < 2, "a third one starts: \"%s\"", line);
+			CHECK(m.page == page && m.pages && m.pages <= end - page,
+			      "\"%s\" at page 0x%lx", line, page);
+			page += m.pages;
+			open[n++] = m;
+			continue;
+		}
+		CHECK(n && m.page == open[0].page && m.pages == open[0].pages &&
+		      m.ns >= open[0].ns, "\"%s\" before its start", line);
+		open[0] = open[1];
+		n--;
 	}
 	CHECK(!watch_line(w, line), "one more: \"%s\"", line);
 }

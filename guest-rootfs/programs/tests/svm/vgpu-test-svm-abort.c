@@ -9,19 +9,22 @@
 #include "hold.h"
 
 #define SEED	0xab027
-#define PAGES	32ul
-#define BYTES	(PAGES * VG_PAGE)
+#define FEW	32ul	/* pages in one chunk of a migration, or two */
+#define MANY	1400ul	/* pages in at least three chunks: a chunk has at most 512 */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
 static char *memory;
+static unsigned long pages, bytes;
 
-static void start(void)
+static void start(unsigned long n)
 {
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
-	memory = tap_anon(BYTES);
-	vg_pattern_fill(memory, BYTES, SEED, 0);
+	pages = n;
+	bytes = n * VG_PAGE;
+	memory = tap_anon(bytes);
+	vg_pattern_fill(memory, bytes, SEED, 0);
 }
 
 static uint32_t losses(void)
@@ -37,20 +40,21 @@ static uint32_t losses(void)
 	return n;
 }
 
-static void in_vram(unsigned long pages)
+static void in_vram(unsigned long want)
 {
-	long n = vg_pages_in_vram(memory, BYTES);
+	long n = vg_pages_in_vram(memory, bytes);
 
 	OK((int)n);
-	CHECK((unsigned long)n == pages, "%ld pages are in VRAM, not %lu", n,
-	      pages);
+	CHECK((unsigned long)n == want, "%ld pages are in VRAM, not %lu", n,
+	      want);
 }
 
 /*
- * Call @move, which starts a migration with a copy on @engine. Make this copy fail by a reset.
- * Return the result of @move.
+ * Call @move, which starts a migration with @copies copies at a time on @engine. Make these copies
+ * fail by a reset. Return the result of @move.
  */
-static int fail_copy(uint32_t engine, void *(*move)(void *))
+static int fail_copies(uint32_t engine, unsigned long copies,
+		       void *(*move)(void *))
 {
 	uint64_t end = vg_deadline();
 	struct hold hold = { 0 };
@@ -60,37 +64,39 @@ static int fail_copy(uint32_t engine, void *(*move)(void *))
 	pthread_t thread;
 	void *result;
 
-	/* Occupy all engines, so that the copy waits on the ring of @engine until the reset. */
+	/* Occupy all engines, so that the copies wait on the ring of @engine until the reset. */
 	hold_engines(&hold, gpu, NULL, 0);
 	jobs = hold_pending(gpu, engine);
 	failed = tap_driver_counter(gpu, "jobs_failed");
 	CHECK(!pthread_create(&thread, NULL, move, NULL), "thread");
-	while (hold_pending(gpu, engine) == jobs) {
-		CHECK(vg_now() < end, "no copy");
+	while (hold_pending(gpu, engine) < jobs + copies) {
+		CHECK(vg_now() < end, "%lu copies, not %lu",
+		      hold_pending(gpu, engine) - jobs, copies);
 		vg_sleep_us(1000);
 	}
 	OK(vg_gpu_reset(gpu));
 	CHECK(!pthread_join(thread, &result), "join");
 	if (losses() == before)
 		tap_skip("needs --device-opts vram-lost-on-reset=on");
-	CHECK(tap_driver_counter(gpu, "jobs_failed") > failed + HOLD_ENGINES,
-	      "%lu jobs failed, and not the copy besides",
-	      tap_driver_counter(gpu, "jobs_failed") - failed);
+	CHECK(tap_driver_counter(gpu, "jobs_failed") >=
+	      failed + HOLD_ENGINES + copies,
+	      "%lu jobs failed, and not %lu copies besides",
+	      tap_driver_counter(gpu, "jobs_failed") - failed, copies);
 	return (int)(intptr_t)result;
 }
 
 /*
- * All pages must stay in VRAM, and each access to them must fail, because their
- * contents are lost.
+ * All pages must stay in VRAM, and each access to them must fail, because their contents are lost.
+ * Access FEW of them: a CPU fault tries to migrate the whole granule.
  */
 static void all_lost(void)
 {
 	unsigned long i;
 
-	in_vram(PAGES);
-	for (i = 0; i < PAGES; i++)
+	in_vram(pages);
+	for (i = 0; i < pages; i += pages / FEW)
 		ERRNO(EFAULT, tap_touch(memory + i * VG_PAGE));
-	in_vram(PAGES);
+	in_vram(pages);
 }
 
 static void *touch_first(void *arg)
@@ -102,13 +108,13 @@ static void *touch_first(void *arg)
 static void *prefetch_back(void *arg)
 {
 	(void)arg;
-	return (void *)(intptr_t)vg_svm_prefetch(&vg, memory, BYTES, 0);
+	return (void *)(intptr_t)vg_svm_prefetch(&vg, memory, bytes, 0);
 }
 
 static void *prefetch(void *arg)
 {
 	(void)arg;
-	return (void *)(intptr_t)vg_svm_prefetch(&vg, memory, BYTES,
+	return (void *)(intptr_t)vg_svm_prefetch(&vg, memory, bytes,
 						 gpu->gpu_id);
 }
 
@@ -121,28 +127,33 @@ static void *evict(void *arg)
 
 static void cpu_fault(void)
 {
-	start();
-	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
-	in_vram(PAGES);
-	ERRNO(EFAULT, fail_copy(HOLD_OUT_OF_VRAM, touch_first));
+	start(FEW);
+	OK(vg_svm_prefetch(&vg, memory, bytes, gpu->gpu_id));
+	in_vram(pages);
+	ERRNO(EFAULT, fail_copies(HOLD_OUT_OF_VRAM, 1, touch_first));
+	all_lost();
+}
+
+static void fail_to_system(unsigned long n, unsigned long copies)
+{
+	start(n);
+	OK(vg_svm_prefetch(&vg, memory, bytes, gpu->gpu_id));
+	in_vram(pages);
+	ERRNO(EIO, fail_copies(HOLD_OUT_OF_VRAM, copies, prefetch_back));
 	all_lost();
 }
 
 static void to_system(void)
 {
-	start();
-	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
-	in_vram(PAGES);
-	ERRNO(EIO, fail_copy(HOLD_OUT_OF_VRAM, prefetch_back));
-	all_lost();
+	fail_to_system(FEW, 1);
 }
 
 static void eviction(void)
 {
-	start();
-	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
-	in_vram(PAGES);
-	fail_copy(HOLD_OUT_OF_VRAM, evict);
+	start(FEW);
+	OK(vg_svm_prefetch(&vg, memory, bytes, gpu->gpu_id));
+	in_vram(pages);
+	fail_copies(HOLD_OUT_OF_VRAM, 1, evict);
 	all_lost();
 }
 
@@ -150,16 +161,36 @@ static void eviction(void)
  * If the copy of a prefetch to VRAM fails, the prefetch must return 0 (as with full VRAM). The
  * pages must stay in system memory.
  */
+static void fail_to_vram(unsigned long n, unsigned long copies)
+{
+	start(n);
+	ERRNO(0, fail_copies(HOLD_INTO_VRAM, copies, prefetch));
+	in_vram(0);
+	OK(vg_pattern_check(memory, bytes, SEED, 0));
+	OK(vg_svm_prefetch(&vg, memory, bytes, gpu->gpu_id));
+	in_vram(pages);
+	OK(vg_pattern_check(memory, bytes, SEED, 0));
+	in_vram(0);
+}
+
 static void to_vram(void)
 {
-	start();
-	ERRNO(0, fail_copy(HOLD_INTO_VRAM, prefetch));
-	in_vram(0);
-	OK(vg_pattern_check(memory, BYTES, SEED, 0));
-	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
-	in_vram(PAGES);
-	OK(vg_pattern_check(memory, BYTES, SEED, 0));
-	in_vram(0);
+	fail_to_vram(FEW, 1);
+}
+
+/*
+ * The copies of two chunks fail together. Catches: the driver waits for a copy before it submits
+ * the next one; a migration ends while pages of its last chunk are locked or their BO is pinned.
+ */
+static void to_system_two(void)
+{
+	fail_to_system(MANY, 2);
+}
+
+/* As to_system_two(), to VRAM. */
+static void to_vram_two(void)
+{
+	fail_to_vram(MANY, 2);
 }
 
 static const struct tap_case cases[] = {
@@ -167,6 +198,8 @@ static const struct tap_case cases[] = {
 	{ "the copy of a prefetch to system memory fails", to_system, 1 },
 	{ "the copy of an eviction fails", eviction, 1 },
 	{ "the copy of a prefetch to VRAM fails", to_vram, 1 },
+	{ "two copies of a prefetch to system memory fail", to_system_two, 1 },
+	{ "two copies of a prefetch to VRAM fail", to_vram_two, 1 },
 };
 
 int main(int argc, char **argv)
