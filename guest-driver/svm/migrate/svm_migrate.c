@@ -61,13 +61,14 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m)
 	return n;
 }
 
-/* Assign a page of @sb to each page that svm_collect_system() has selected for the migration. */
-static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m)
+/* Assign a page of @sb to each of the @n pages that svm_collect_system() has selected. */
+static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m, unsigned long n)
 {
 	u64 offset = sb->offset;
 	unsigned long i;
 
 	m->vram_epoch = sb->vram_epoch;
+	svm_page_reserve(sb, n);
 	for (i = 0; i < m->npages; i++) {
 		m->vram[i] = offset;
 		if (m->sys[i] == DMA_MAPPING_ERROR)
@@ -160,7 +161,7 @@ static long svm_chunk_fill(struct svm_pipe *pipe, struct svm_range_list *svms,
 		return -ENOMEM;
 	}
 	m->sb = sb;
-	svm_assign_vram(sb, m);
+	svm_assign_vram(sb, m, n);
 	svm_move_submit(pipe->node, m);
 	return n;
 }

@@ -9,7 +9,10 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
 
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "hw/vgpu_hw.h"
@@ -20,6 +23,23 @@
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
 #include "svm_move.h"
+
+/* Maximum number of system pages that one call of svm_page_alloc_many() allocates. */
+#define SVM_STOCK_PAGES		32ul
+
+/**
+ * struct svm_stock - system pages that are allocated for a chunk and not used yet
+ */
+struct svm_stock {
+	/** @pages: the pages */
+	struct page *pages[SVM_STOCK_PAGES];
+	/** @next: index in @pages of the next page to use */
+	unsigned long next;
+	/** @end: number of elements of @pages in use */
+	unsigned long end;
+	/** @wanted: number of calls of svm_stock_take() that are still to come */
+	unsigned long wanted;
+};
 
 void svm_move_submit(struct kfd_node *node, struct svm_move *m)
 {
@@ -102,35 +122,81 @@ unsigned long svm_move_left(const struct svm_move *m)
 }
 
 /*
- * Allocate a system page. For an eviction, @vma is NULL. An eviction may fail, so its
- * allocation must neither invoke the OOM killer nor print a warning.
+ * Return true if @vma (may be NULL) or the task has a NUMA policy. alloc_pages_bulk_array() follows
+ * the default policy only: local memory first.
  */
-static struct page *svm_alloc_page(struct vm_area_struct *vma,
-				   unsigned long page)
+static bool svm_has_numa_policy(const struct vm_area_struct *vma)
 {
-	if (vma)
-		return alloc_page_vma(GFP_HIGHUSER_MOVABLE, vma,
-				      page << PAGE_SHIFT);
-	return alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_RETRY_MAYFAIL |
-			  __GFP_NOWARN);
+#ifdef CONFIG_NUMA
+	if (current->mempolicy)
+		return true;
+	return vma && (vma_policy(vma) || (vma->vm_ops && vma->vm_ops->get_policy));
+#else
+	return false;
+#endif
 }
 
-long svm_move_alloc_system(struct kfd_node *node, struct svm_move *m)
+gfp_t svm_page_gfp(bool evict)
 {
-	struct device *dev = node->vdev->drm.dev;
-	struct vm_area_struct *vma = m->args.vma;
-	unsigned long first = vma ? PHYS_PFN(m->args.start) : 0;
-	unsigned long i, n = 0;
-	int ret = 0;
+	/*
+	 * alloc_pages_bulk_array() does not call current_gfp_context() for the pages that it takes
+	 * from the per-CPU list. A CPU fault of a long-term pin must not get movable pages, because
+	 * the pin would have to migrate each of them again.
+	 */
+	gfp_t gfp = current_gfp_context(GFP_HIGHUSER_MOVABLE);
 
 	/*
-	 * Read the epoch once, before the pages are tested. The copy fails if the epoch has
-	 * changed since, because a reset may have lost the content of a page after its test.
+	 * An eviction may fail, so its allocation must neither invoke the OOM killer nor print a
+	 * warning.
 	 */
-	m->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
+	return evict ? gfp | __GFP_RETRY_MAYFAIL | __GFP_NOWARN : gfp;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_page_gfp);
+
+unsigned long svm_page_alloc_many(struct vm_area_struct *vma, unsigned long page,
+				  unsigned long n, struct page **pages)
+{
+	gfp_t gfp = svm_page_gfp(!vma);
+
+	KUNIT_STATIC_STUB_REDIRECT(svm_page_alloc_many, vma, page, n, pages);
+	if (n > 1 && !svm_has_numa_policy(vma)) {
+		/* alloc_pages_bulk_array() fills only elements that are NULL. */
+		memset(pages, 0, n * sizeof(*pages));
+		return alloc_pages_bulk_array(gfp, n, pages);
+	}
+	*pages = vma ? alloc_page_vma(gfp, vma, page << PAGE_SHIFT) : alloc_page(gfp);
+	return *pages ? 1 : 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_page_alloc_many);
+
+/*
+ * Return the next page of @stock, for page number @page of @vma. Returns NULL if memory is short.
+ * Each refill allocates at most as many pages as later calls take, so no page is left at the end.
+ */
+static struct page *svm_stock_take(struct svm_stock *stock, struct vm_area_struct *vma,
+				   unsigned long page)
+{
+	if (stock->next == stock->end) {
+		stock->next = 0;
+		stock->end = svm_page_alloc_many(vma, page,
+						 min(stock->wanted, SVM_STOCK_PAGES),
+						 stock->pages);
+	}
+	stock->wanted--;
+	return stock->next < stock->end ? stock->pages[stock->next++] : NULL;
+}
+
+/*
+ * For svm_move_alloc_system(): set m->sys to 0 for each page that migrates, and to
+ * DMA_MAPPING_ERROR for the others. Sets *@ret to -EIO if a page does not migrate because its
+ * content is lost. Returns the number of pages that migrate.
+ */
+static unsigned long svm_move_select(struct kfd_node *node, struct svm_move *m, int *ret)
+{
+	unsigned long i, n = 0;
+
 	for (i = 0; i < m->npages; i++) {
 		struct page *src = migrate_pfn_to_page(m->src[i]);
-		struct page *page;
 
 		m->dst[i] = 0;
 		m->vram[i] = 0;
@@ -143,10 +209,38 @@ long svm_move_alloc_system(struct kfd_node *node, struct svm_move *m)
 		    !svm_page_is_vram(node, src) || svm_page_has_left(src))
 			continue;
 		if (svm_page_bo(src)->vram_epoch != m->vram_epoch) {
-			ret = -EIO;
+			*ret = -EIO;
 			continue;
 		}
-		page = svm_alloc_page(vma, first + i);
+		m->vram[i] = svm_page_vram_offset(node, src);
+		m->sys[i] = 0;
+		n++;
+	}
+	return n;
+}
+
+long svm_move_alloc_system(struct kfd_node *node, struct svm_move *m)
+{
+	struct device *dev = node->vdev->drm.dev;
+	struct vm_area_struct *vma = m->args.vma;
+	unsigned long first = vma ? PHYS_PFN(m->args.start) : 0;
+	struct svm_stock stock = { .wanted = 0 };
+	unsigned long i, n = 0;
+	int ret = 0;
+
+	/*
+	 * Read the epoch once, before the pages are tested. The copy fails if the epoch has
+	 * changed since, because a reset may have lost the content of a page after its test.
+	 */
+	m->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
+	stock.wanted = svm_move_select(node, m, &ret);
+	for (i = 0; i < m->npages; i++) {
+		struct page *page;
+
+		if (m->sys[i] == DMA_MAPPING_ERROR)
+			continue;
+		m->sys[i] = DMA_MAPPING_ERROR;
+		page = svm_stock_take(&stock, vma, first + i);
 		if (page)
 			m->sys[i] = svm_dma_map(dev, page, true);
 		if (m->sys[i] == DMA_MAPPING_ERROR) {
@@ -155,9 +249,9 @@ long svm_move_alloc_system(struct kfd_node *node, struct svm_move *m)
 			ret = ret ?: -ENOMEM;
 			continue;
 		}
-		lock_page(page);
+		/* Set the bit without an atomic operation: no other task uses the new page yet. */
+		__SetPageLocked(page);
 		m->dst[i] = migrate_pfn(page_to_pfn(page));
-		m->vram[i] = svm_page_vram_offset(node, src);
 		n++;
 	}
 	return n ?: ret;

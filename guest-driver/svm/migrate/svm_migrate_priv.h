@@ -105,9 +105,11 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo);
 bool svm_bo_vacate(struct vgpu_bo *bo);
 /* Drop a reference. Callable in any context. */
 void svm_bo_put(struct svm_bo *sb);
+/* Take @n references to @sb, for @n calls of svm_page_get(). The caller has a reference to @sb. */
+void svm_page_reserve(struct svm_bo *sb, unsigned long n);
 /*
- * Return the device-private page at @offset of VRAM, locked and referenced. The function takes a
- * reference to @sb, which is dropped when the page is freed.
+ * Return the device-private page at @offset of VRAM, locked and referenced. The page uses one of
+ * the references that svm_page_reserve() has taken. svm_page_free() drops this reference.
  */
 struct page *svm_page_get(struct svm_bo *sb, u64 offset);
 /* Return the GPU whose VRAM a device-private page stands for. */

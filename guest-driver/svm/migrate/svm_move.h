@@ -16,7 +16,9 @@
 struct device;
 struct dma_fence;
 struct kfd_node;
+struct page;
 struct svm_bo;
+struct vm_area_struct;
 
 /**
  * struct svm_move - a chunk that is being migrated
@@ -85,6 +87,17 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m);
  * are still locked. Returns the number of these pages.
  */
 unsigned long svm_move_left(const struct svm_move *m);
+/*
+ * Return the flags for the allocation of system pages by the current task. @evict: true for an
+ * eviction.
+ */
+gfp_t svm_page_gfp(bool evict);
+/*
+ * Allocate @n system pages, the first for page number @page of @vma; for an eviction @vma is NULL.
+ * Stores the pages in @pages. Returns the number of pages: at least 1, unless memory is short.
+ */
+unsigned long svm_page_alloc_many(struct vm_area_struct *vma, unsigned long page,
+				  unsigned long n, struct page **pages);
 /*
  * For each page of @m that migrates from @node's VRAM, allocate a system page and map it for DMA.
  * Sets m->vram_epoch.

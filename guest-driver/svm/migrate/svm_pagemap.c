@@ -44,16 +44,21 @@ u64 svm_page_vram_offset(struct kfd_node *node, struct page *page)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_page_vram_offset);
 
+void svm_page_reserve(struct svm_bo *sb, unsigned long n)
+{
+	/* kref has no function that takes several references. */
+	refcount_add(n, &sb->ref.refcount);
+	atomic_long_add(n, &sb->node->svm->vram_pages);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_page_reserve);
+
 struct page *svm_page_get(struct svm_bo *sb, u64 offset)
 {
-	struct svm_node *sn = sb->node->svm;
 	struct page *page;
 
-	page = pfn_to_page((sn->pgmap.range.start + offset) >> PAGE_SHIFT);
-	kref_get(&sb->ref);
+	page = pfn_to_page((sb->node->svm->pgmap.range.start + offset) >> PAGE_SHIFT);
 	page->zone_device_data = sb;
 	zone_device_page_init(page);
-	atomic_long_inc(&sn->vram_pages);
 	return page;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_page_get);

@@ -55,6 +55,7 @@ struct svm_vram_mock *svm_vram_mock_of(struct kunit *test, u64 hive, unsigned in
 	spin_lock_init(&m->sb.touch_lock);
 	m->sb.node = &m->node;
 	m->sb.npages = SVM_MOCK_VRAM >> PAGE_SHIFT;
+	svm_page_reserve(&m->sb, 1);
 	m->page = svm_page_get(&m->sb, SVM_MOCK_OFFSET);
 	return m;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of the steps of a migration (svm/migrate/):
- * - move_*(): loss of VRAM
+ * - move_*(): loss of VRAM, allocation of system pages
  * - pipe_*(): two chunks in progress
  */
 #include <linux/dma-fence.h>
@@ -9,11 +9,25 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 
 #include "svm/migrate/svm_migrate.h"
 #include "svm/migrate/svm_pipe.h"
 #include "svm/svm.h"
 #include "tests/lib/svm_vram_mock.h"
+
+#define SOME_FIRST	8u	/* number of the first page in VRAM that migrates */
+#define SOME_PAGES	70u
+#define SOME_CALLS	4u
+/* Pages of SOME_PAGES that do not migrate. */
+#define SOME_HOLE	10u
+#define SOME_PINNED	20u
+#define SOME_LEFT	30u
+/* The 36th page that migrates: the calls before have allocated 32 and 3 pages. */
+#define SOME_FAILED	38u
 
 /* Prepare a migration of the page to system memory. move_undo() undoes the call. */
 static long move_prepare(struct svm_move_mock *mv)
@@ -129,6 +143,142 @@ static void move_lost_after_copy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, svm_move_wait(&m->node, &mv->move), -ECANCELED);
 	unlock_page(m->page);
 	svm_vram_mock_release(test, m);
+}
+
+/**
+ * struct some_mock - a migration whose allocation of a system page fails
+ */
+struct some_mock {
+	/** @vram: pages in VRAM that migrate */
+	struct page *vram[SOME_PAGES];
+	/** @given: pages that some_alloc() has allocated, each with a reference of the test */
+	struct page *given[SOME_PAGES];
+	/** @n_given: number of elements of @given in use */
+	unsigned int n_given;
+	/** @asked: number of pages that each call of some_alloc() was asked for */
+	unsigned long asked[SOME_CALLS];
+	/** @calls: number of calls of some_alloc() */
+	unsigned int calls;
+};
+
+/* Replaces svm_page_alloc_many(). The second call allocates 3 pages, the third call none. */
+static unsigned long some_alloc(struct vm_area_struct *vma, unsigned long page,
+				unsigned long n, struct page **pages)
+{
+	struct some_mock *s = kunit_get_current_test()->priv;
+	unsigned long i;
+
+	if (s->calls == SOME_CALLS)
+		return 0;
+	s->asked[s->calls] = n;
+	if (s->calls == 1)
+		n = min(n, 3ul);
+	if (s->calls == 2)
+		n = 0;
+	s->calls++;
+	for (i = 0; i < n && s->n_given < SOME_PAGES; i++) {
+		pages[i] = alloc_page(GFP_KERNEL);
+		if (!pages[i])
+			break;
+		get_page(pages[i]);
+		s->given[s->n_given++] = pages[i];
+	}
+	return i;
+}
+
+/* Let SOME_PAGES pages in VRAM migrate, except for three of them. */
+static void some_begin(struct svm_move_mock *mv, struct some_mock *s)
+{
+	struct svm_move *move = &mv->move;
+	unsigned int i;
+
+	svm_page_reserve(&mv->m->sb, SOME_PAGES);
+	for (i = 0; i < SOME_PAGES; i++) {
+		s->vram[i] = svm_page_get(&mv->m->sb, (SOME_FIRST + i) * PAGE_SIZE);
+		move->src[i] = migrate_pfn(page_to_pfn(s->vram[i])) | MIGRATE_PFN_MIGRATE;
+	}
+	move->npages = SOME_PAGES;
+	move->src[SOME_HOLE] = 0;
+	move->src[SOME_PINNED] &= ~MIGRATE_PFN_MIGRATE;
+	s->vram[SOME_LEFT]->zone_device_data =
+		(void *)((uintptr_t)s->vram[SOME_LEFT]->zone_device_data | SVM_PAGE_LEFT);
+}
+
+static void some_end(struct kunit *test, struct svm_move_mock *mv, struct some_mock *s)
+{
+	unsigned int i;
+
+	move_undo(mv);
+	for (i = 0; i < s->n_given; i++) {
+		KUNIT_EXPECT_EQ(test, page_ref_count(s->given[i]), 1);
+		put_page(s->given[i]);
+	}
+	for (i = 0; i < SOME_PAGES; i++) {
+		unlock_page(s->vram[i]);
+		put_page(s->vram[i]);
+	}
+}
+
+/*
+ * One page of a chunk gets no system page. Catches: other pages of the chunk get none either, or
+ * get that of their neighbour; a page that does not migrate gets one; system pages are left over
+ * and leak; a page of a BO has no reference to the BO, or two.
+ */
+static void move_some(struct kunit *test)
+{
+	struct svm_move_mock *mv = svm_move_mock_new(test);
+	struct some_mock *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct svm_vram_mock *m = mv->m;
+	struct svm_move *move = &mv->move;
+	unsigned int i, k = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	test->priv = s;
+	kunit_activate_static_stub(test, svm_page_alloc_many, some_alloc);
+	some_begin(mv, s);
+	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2 + SOME_PAGES);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 1 + SOME_PAGES);
+
+	KUNIT_EXPECT_EQ(test, svm_move_alloc_system(&m->node, move), SOME_PAGES - 4);
+	KUNIT_EXPECT_EQ(test, s->asked[0], 32);
+	KUNIT_EXPECT_EQ(test, s->asked[1], 32);
+	KUNIT_EXPECT_EQ(test, s->asked[2], 32);
+	KUNIT_EXPECT_EQ(test, s->asked[3], 31);
+	KUNIT_EXPECT_EQ(test, s->n_given, SOME_PAGES - 4);
+	for (i = 0; i < SOME_PAGES; i++) {
+		struct page *page = migrate_pfn_to_page(move->dst[i]);
+
+		if (i == SOME_HOLE || i == SOME_PINNED || i == SOME_LEFT || i == SOME_FAILED) {
+			KUNIT_EXPECT_EQ(test, move->dst[i], 0);
+			KUNIT_EXPECT_EQ(test, move->sys[i], DMA_MAPPING_ERROR);
+			continue;
+		}
+		KUNIT_EXPECT_PTR_EQ(test, page, s->given[k++]);
+		KUNIT_EXPECT_TRUE(test, page && PageLocked(page));
+		KUNIT_EXPECT_NE(test, move->sys[i], DMA_MAPPING_ERROR);
+		KUNIT_EXPECT_EQ(test, move->vram[i], (SOME_FIRST + i) * PAGE_SIZE);
+	}
+
+	some_end(test, mv, s);
+	unlock_page(m->page);
+	svm_vram_mock_release(test, m);
+}
+
+/*
+ * A CPU fault of a long-term pin gets system pages. Catches: the pages are movable, so that the pin
+ * has to migrate them again; other pages are not movable; an eviction invokes the OOM killer.
+ */
+static void move_pinned(struct kunit *test)
+{
+	unsigned int flags;
+
+	KUNIT_EXPECT_TRUE(test, svm_page_gfp(false) & __GFP_MOVABLE);
+	KUNIT_EXPECT_FALSE(test, svm_page_gfp(false) & __GFP_RETRY_MAYFAIL);
+	KUNIT_EXPECT_TRUE(test, svm_page_gfp(true) & __GFP_MOVABLE);
+	KUNIT_EXPECT_TRUE(test, svm_page_gfp(true) & __GFP_RETRY_MAYFAIL);
+	flags = memalloc_pin_save();
+	KUNIT_EXPECT_FALSE(test, svm_page_gfp(false) & __GFP_MOVABLE);
+	memalloc_pin_restore(flags);
 }
 
 static DEFINE_SPINLOCK(pipe_fence_lock);
@@ -261,6 +411,8 @@ static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_source_lost),
 	KUNIT_CASE(move_target_lost),
 	KUNIT_CASE(move_lost_after_copy),
+	KUNIT_CASE(move_some),
+	KUNIT_CASE(move_pinned),
 	KUNIT_CASE(pipe_overlaps),
 	KUNIT_CASE(pipe_alone),
 	KUNIT_CASE(pipe_fails),

@@ -246,10 +246,12 @@ static void touch_killed(struct kunit *test)
 static void touch_two_pages(struct kunit *test)
 {
 	struct svm_vram_mock *m = svm_vram_mock_new(test);
-	struct page *other = svm_page_get(&m->sb, SVM_MOCK_OFFSET + PAGE_SIZE);
 	struct svm_touch_waiter unused;
 	struct svm_touch touch[2];
+	struct page *other;
 
+	svm_page_reserve(&m->sb, 1);
+	other = svm_page_get(&m->sb, SVM_MOCK_OFFSET + PAGE_SIZE);
 	unlock_page(m->page);
 	unlock_page(other);
 	KUNIT_EXPECT_TRUE(test, svm_touch_begin(&m->sb, &touch[0], m->page, &unused));
