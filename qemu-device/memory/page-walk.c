@@ -15,8 +15,11 @@
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
-#define LINE_SHIFT      3       /* log2 of the number of PTEs in a cache line */
-#define LINE_MASK       ((1u << LINE_SHIFT) - 1)
+/* log2 of the number of PTEs in a cache line */
+#define LINE_SHIFT      3
+
+/* walk_coalesce() multiplies blocks by a line, up to the entries of a PTB. */
+QEMU_BUILD_BUG_ON(VGPU_PT_SHIFT % LINE_SHIFT);
 
 static uint32_t hub_reg(VGPUClient *c, unsigned off)
 {
@@ -282,51 +285,91 @@ static bool walk_in_context(VGPUClient *c, unsigned vmid, uint64_t va)
 }
 
 /*
- * Return true if @va is in the system aperture. Accesses of VMID 0 to that
- * aperture, outside of VRAM and the AGP window, go to the aperture's default
- * page.
+ * Return true if any of the @len bytes at @va is in the system aperture.
+ * Accesses of VMID 0 to that aperture, outside of VRAM and the AGP window, go
+ * to the aperture's default page.
  */
-static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
+static bool walk_meets_system_aperture(VGPUClient *c, uint64_t va,
+                                       uint64_t len)
 {
     uint64_t low = hub_reg(c, MC_VM_SYSTEM_APERTURE_LOW_ADDR);
     uint64_t high = hub_reg(c, MC_VM_SYSTEM_APERTURE_HIGH_ADDR);
 
-    return high > low && va >= low << 18 && va < (high + 1) << 18;
+    return high > low && va + (len - 1) >= low << 18 && va < (high + 1) << 18;
 }
 
 /*
- * Extend @leaf, from entry @index, to all entries in the cache line if these
- * map contiguous bus addresses with equal flags. This saves TLB entries.
+ * Return true if the @n entries at offset @block of VRAM map contiguous bus
+ * addresses from @base on, and have the flags of @entry.
  */
-static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
-                               uint64_t entry, VGPULeaf *leaf)
+static bool walk_block_is_contiguous(VGPUState *s, uint64_t block, unsigned n,
+                                     uint64_t base, uint64_t entry)
 {
-    uint64_t before = index & LINE_MASK;
-    uint64_t addr = entry & VGPU_PTE_ADDR;
-    uint64_t base = addr - before * VGPU_PAGE_SIZE;
-    uint64_t line = (table & VGPU_PDE_ADDR) + (index - before) * sizeof(entry);
-    VGPUTargetKind kind;
     unsigned i;
 
-    if (leaf->kind != VGPU_TARGET_BUS || addr < before * VGPU_PAGE_SIZE ||
-        vgpu_inject_armed(c->s, VGPU_INJECT_PTES) ||
-        !walk_entry_target(c, table & ~VGPU_PDE_ADDR,
-                           sizeof(entry) << LINE_SHIFT, &line, &kind) ||
-        kind != VGPU_TARGET_VRAM) {
-        return;
-    }
-    for (i = 0; i <= LINE_MASK; i++) {
+    for (i = 0; i < n; i++) {
+        /*
+         * Test the first entry, then the others from the last one on. In a
+         * block of several runs, the ends are the likeliest to differ.
+         */
+        unsigned k = i ? n - i : 0;
         uint64_t other;
 
-        if (vgpu_phys_load64(c->s, NULL, kind, line + i * sizeof(other),
-                             &other) != VGPU_PHYS_OK ||
+        if (vgpu_phys_load64(s, NULL, VGPU_TARGET_VRAM,
+                             block + k * sizeof(other), &other) !=
+            VGPU_PHYS_OK ||
             (other ^ entry) & ~VGPU_PTE_ADDR ||
-            (other & VGPU_PTE_ADDR) != base + i * VGPU_PAGE_SIZE) {
-            return;
+            (other & VGPU_PTE_ADDR) != base + k * VGPU_PAGE_SIZE) {
+            return false;
         }
     }
-    leaf->addr = base;
-    leaf->shift = VGPU_PAGE_SHIFT + LINE_SHIFT;
+    return true;
+}
+
+/*
+ * Extend @leaf, from entry @index of VMID 0's @table, to an aligned block of 8,
+ * 64 or 512 entries if these map contiguous bus addresses with equal flags.
+ * This saves walks and TLB entries. The table has entries 0 to @last; @start
+ * is the page number of the first one.
+ */
+static void walk_coalesce(VGPUClient *c, uint64_t table, uint64_t start,
+                          uint64_t last, uint64_t index, uint64_t entry,
+                          VGPULeaf *leaf)
+{
+    uint64_t addr = entry & VGPU_PTE_ADDR;
+    unsigned order;
+
+    if (leaf->kind != VGPU_TARGET_BUS ||
+        vgpu_inject_armed(c->s, VGPU_INJECT_PTES)) {
+        return;
+    }
+    for (order = LINE_SHIFT; order <= VGPU_PT_SHIFT; order += LINE_SHIFT) {
+        uint64_t mask = (1ull << order) - 1;
+        uint64_t before = (index & mask) * VGPU_PAGE_SIZE;
+        uint64_t va = (start + (index & ~mask)) << VGPU_PAGE_SHIFT;
+        uint64_t block = (table & VGPU_PDE_ADDR) +
+                         (index & ~mask) * sizeof(entry);
+        VGPUTargetKind kind;
+
+        /*
+         * The TLB is searched before the apertures are compared, so a leaf must
+         * not reach into one. VRAM and the AGP window have units of 16 MiB, so
+         * no block extends over their ends. The system aperture has units of
+         * 256 KiB.
+         */
+        if ((start & mask) || (index | mask) > last || addr < before ||
+            walk_meets_system_aperture(c, va,
+                                       (uint64_t)VGPU_PAGE_SIZE << order) ||
+            !walk_entry_target(c, table & ~VGPU_PDE_ADDR,
+                               sizeof(entry) << order, &block, &kind) ||
+            kind != VGPU_TARGET_VRAM ||
+            !walk_block_is_contiguous(c->s, block, 1u << order, addr - before,
+                                      entry)) {
+            return;
+        }
+        leaf->addr = addr - before;
+        leaf->shift = VGPU_PAGE_SHIFT + order;
+    }
 }
 
 static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
@@ -360,7 +403,7 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
             .left = agp_last - va + 1,
         };
     }
-    if (walk_in_system_aperture(c, va)) {
+    if (walk_meets_system_aperture(c, va, 1)) {
         uint64_t off = va & (VGPU_PAGE_SIZE - 1);
 
         leaf = (VGPULeaf) {
@@ -390,9 +433,7 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
         return walk_no_entry(found, VGPU_WALKER_PDE, VGPU_FAULT_CLASS(PDE0));
     }
     leaf = walk_leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
-    if (!(start & LINE_MASK) && last - start >= (index | LINE_MASK)) {
-        walk_coalesce_line(c, table, index, entry, &leaf);
-    }
+    walk_coalesce(c, table, start, last - start, index, entry, &leaf);
     return leaf;
 }
 

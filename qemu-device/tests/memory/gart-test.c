@@ -264,6 +264,108 @@ static void test_lines(void)
     qvgpu_stop(g.v);
 }
 
+/* Copy @n pages from GART page @first to @dst, and return the TLB misses. */
+static uint64_t copy_misses(Gart *g, unsigned first, unsigned n, uint64_t dst)
+{
+    uint64_t misses = qvgpu_counter(g->v, VGPU_CNT_TLB_MISSES);
+
+    copy(g, GART_AT + first * QVGPU_PAGE, qvgpu_mc(g->v, dst), n * QVGPU_PAGE);
+    return qvgpu_counter(g->v, VGPU_CNT_TLB_MISSES) - misses;
+}
+
+/*
+ * Catches: contiguous entries cost a walk for each line; entries of a block are
+ * taken for contiguous although one of them points elsewhere; the TLB keeps a
+ * block after an invalidation of one of its pages.
+ */
+static void test_blocks(void)
+{
+    enum { BLOCK = 64, HALF = GART_PAGES / 2, BROKEN = BLOCK + 36 };
+    uint64_t ram, other, dst;
+    unsigned i;
+    Gart g;
+
+    QEMU_BUILD_BUG_ON(HALF != VGPU_PT_ENTRIES);
+    gart_start(&g, QVGPU_VRAM);
+    ram = qvgpu_alloc(g.v, QVGPU_RAM, GART_PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    other = qvgpu_alloc(g.v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    dst = qvgpu_alloc(g.v, QVGPU_VRAM, HALF * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(g.v, ram, 12, 0, GART_PAGES * QVGPU_PAGE);
+    qvgpu_fill(g.v, other, 13, 0, QVGPU_PAGE);
+    for (i = 0; i < GART_PAGES; i++) {
+        gart_set(&g, i, i == BROKEN ? other : ram + i * QVGPU_PAGE);
+    }
+
+    /* 512 contiguous entries are one leaf. */
+    g_assert_cmpuint(copy_misses(&g, HALF, HALF, dst), ==, 1);
+    qvgpu_expect(g.v, dst, 12, HALF * QVGPU_PAGE, HALF * QVGPU_PAGE);
+    /* 64 contiguous entries are one leaf. */
+    g_assert_cmpuint(copy_misses(&g, 0, BLOCK, dst), ==, 1);
+    /*
+     * Entry BROKEN is in the second block: 4 lines before its line, the 8
+     * entries of its line, 3 lines after its line.
+     */
+    g_assert_cmpuint(copy_misses(&g, BLOCK, BLOCK, dst), ==, 4 + 8 + 3);
+    qvgpu_expect(g.v, dst, 12, BLOCK * QVGPU_PAGE,
+                 (BROKEN - BLOCK) * QVGPU_PAGE);
+    qvgpu_expect(g.v, dst + (BROKEN - BLOCK) * QVGPU_PAGE, 13, 0, QVGPU_PAGE);
+    qvgpu_expect(g.v, dst + (BROKEN + 1 - BLOCK) * QVGPU_PAGE, 12,
+                 (BROKEN + 1) * QVGPU_PAGE,
+                 (2 * BLOCK - BROKEN - 1) * QVGPU_PAGE);
+    g_assert_cmpuint(copy_misses(&g, 2 * BLOCK, HALF - 2 * BLOCK, dst), ==,
+                     HALF / BLOCK - 2);
+    qvgpu_expect(g.v, dst, 12, 2 * BLOCK * QVGPU_PAGE,
+                 (HALF - 2 * BLOCK) * QVGPU_PAGE);
+
+    /*
+     * Change an entry in the leaf of 512 entries, and invalidate only the page
+     * of this entry.
+     */
+    gart_set(&g, HALF + 300, other);
+    qvgpu_invalidate_range(g.v, 1, GART_AT + (HALF + 300) * QVGPU_PAGE, 0);
+    copy_misses(&g, HALF + 299, 2, dst);
+    qvgpu_expect(g.v, dst, 12, (HALF + 299) * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_expect(g.v, dst + QVGPU_PAGE, 13, 0, QVGPU_PAGE);
+    g_assert_false(qvgpu_ih_pending(g.v));
+    qvgpu_stop(g.v);
+}
+
+/*
+ * Catches: a leaf of 512 GART entries covers pages of the system aperture, so
+ * that accesses to the aperture reach the pages of the GART.
+ */
+static void test_block_at_aperture(void)
+{
+    enum { BLOCK = VGPU_PT_ENTRIES, HALF = BLOCK / 2 };
+    /* The aperture is the second half of the block. */
+    const uint64_t at = GART_AT + HALF * QVGPU_PAGE;
+    const uint64_t bytes = HALF * QVGPU_PAGE;
+    uint64_t ram, page, dst;
+    unsigned i;
+    Gart g;
+
+    gart_start(&g, QVGPU_VRAM);
+    ram = qvgpu_alloc(g.v, QVGPU_RAM, BLOCK * QVGPU_PAGE, QVGPU_PAGE);
+    page = qvgpu_alloc(g.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    dst = qvgpu_alloc(g.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(g.v, ram, 14, 0, BLOCK * QVGPU_PAGE);
+    qvgpu_fill(g.v, page, 15, 0, QVGPU_PAGE);
+    for (i = 0; i < BLOCK; i++) {
+        gart_set(&g, i, ram + i * QVGPU_PAGE);
+    }
+    qvgpu_mm_wr64(g.v, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB,
+                  qvgpu_entry(g.v, page, 0) >> 12);
+    qvgpu_mm_wr(g.v, MC_VM_SYSTEM_APERTURE_LOW_ADDR, at >> 18);
+    qvgpu_mm_wr(g.v, MC_VM_SYSTEM_APERTURE_HIGH_ADDR, (at + bytes - 1) >> 18);
+
+    copy(&g, GART_AT, qvgpu_mc(g.v, dst), QVGPU_PAGE);
+    qvgpu_expect(g.v, dst, 14, 0, QVGPU_PAGE);
+    copy(&g, at, qvgpu_mc(g.v, dst), QVGPU_PAGE);
+    qvgpu_expect(g.v, dst, 15, 0, QVGPU_PAGE);
+    g_assert_false(qvgpu_ih_pending(g.v));
+    qvgpu_stop(g.v);
+}
+
 /*
  * Catches: the GART table is indexed from address 0 instead of START; the page
  * at END is not part of the GART.
@@ -378,6 +480,8 @@ void qvgpu_add_gart_tests(void)
     qtest_add_func("/vgpu-kfd/gart/agp-window", test_agp_window);
     qtest_add_func("/vgpu-kfd/gart/scattered", test_scattered);
     qtest_add_func("/vgpu-kfd/gart/lines", test_lines);
+    qtest_add_func("/vgpu-kfd/gart/blocks", test_blocks);
+    qtest_add_func("/vgpu-kfd/gart/block-at-aperture", test_block_at_aperture);
     qtest_add_func("/vgpu-kfd/gart/range", test_range);
     qtest_add_func("/vgpu-kfd/gart/table-in-ram", test_table_in_ram);
     qtest_add_func("/vgpu-kfd/gart/invalid-entry", test_invalid_entry);
