@@ -5,6 +5,7 @@
  */
 #include <linux/dma-fence.h>
 
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "vgpu/sdma_packets.h"
@@ -262,7 +263,8 @@ static int op_chunk(struct copy_op *op)
  * @resv: reservation of the BO, held
  * @used: the BO if the copy must run after all users of the BO, else NULL
  * @ttm: system pages of the BO; may be NULL if both resources are in VRAM
- * @src: source, kept until the fence signals
+ * @src: source; nothing else may write to this memory until the fence signals. The structure may be
+ *       freed earlier
  * @dst: destination, kept until the fence signals
  * @size: bytes to copy
  *
@@ -288,6 +290,7 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	};
 	int ret;
 
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_mm_copy_res, vdev, resv, used, ttm, src, dst, size);
 	ret = copy_side_init(vdev, &op.src, src, size);
 	if (!ret)
 		ret = copy_side_init(vdev, &op.dst, dst, size);
@@ -316,6 +319,7 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 		ret = op_chunk(&op);
 	return job_finish(op.fence, ret);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_copy_res);
 
 static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 {

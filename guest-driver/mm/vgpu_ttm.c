@@ -363,8 +363,14 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	copy_epoch = atomic_read(&vdev->hw->vram_epoch);
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {
-		/* TTM keeps the old memory until @fence signals. */
-		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
+		/*
+		 * Treat a move out of VRAM as an eviction if the BO has no users: TTM frees the
+		 * VRAM now, and lets the next owners of VRAM wait for @fence, also for copies of
+		 * other BOs that are ahead in the same queue. In other moves, TTM keeps the old
+		 * memory in an object of its own until @fence signals.
+		 */
+		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict || (leaves_vram && !used),
+						true, new);
 		/*
 		 * If ttm_bo_move_accel_cleanup() fails, wait for the copy, because the caller
 		 * frees the new memory.

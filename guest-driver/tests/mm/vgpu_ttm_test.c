@@ -6,6 +6,7 @@
  * - vacate_*(): move() calls vacate(), which must take all pages out of the BO. The test supplies
  *   vacate() in place of SVM.
  * - used_*(): move() to VRAM, of a BO that a user queue uses
+ * - left_*(): move() out of VRAM, of a BO that nothing uses
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -329,11 +330,107 @@ static void used_move_after_loss(struct kunit *test)
 	dma_resv_unlock(tbo->base.resv);
 }
 
+/**
+ * struct left_mock - a BO in VRAM
+ */
+struct left_mock {
+	/** @mock: device and BO */
+	struct vgpu_mock *mock;
+	/** @gtt: memory to which the BO moves */
+	struct ttm_resource *gtt;
+	/** @copy: fence of the copy */
+	struct dma_fence *copy;
+	/** @lock: lock of @copy */
+	spinlock_t lock;
+};
+
+static struct dma_fence *left_copy_res(struct vgpu_device *vdev, struct dma_resv *resv,
+				       struct vgpu_bo *used, struct ttm_tt *ttm,
+				       struct ttm_resource *src, struct ttm_resource *dst,
+				       u64 size)
+{
+	struct vgpu_mock *mock = container_of(vdev, struct vgpu_mock, vdev);
+	struct left_mock *m = mock->bo.base.owner;
+
+	return dma_fence_get(m->copy);
+}
+
+static void left_fini(void *arg)
+{
+	struct left_mock *m = arg;
+	struct vgpu_bo_state *bs = &m->mock->bo;
+	struct ttm_buffer_object *tbo = &bs->base.tbo;
+
+	dma_fence_signal(m->copy);
+	if (bs->leaving) {
+		list_del(&bs->leaving_link);
+		dma_fence_put(bs->leaving);
+	}
+	if (tbo->resource != m->gtt)
+		vgpu_mock_free(m->mock, tbo->resource);
+	vgpu_mock_free(m->mock, m->gtt);
+	dma_resv_fini(tbo->base.resv);
+	dma_fence_put(m->copy);
+}
+
+static struct left_mock *left_new(struct kunit *test)
+{
+	static const struct ttm_place gtt = { .mem_type = TTM_PL_TT };
+	struct left_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct ttm_buffer_object *tbo;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	m->mock->bo.base.owner = m;
+	INIT_LIST_HEAD(&m->mock->bo.attachments);
+	tbo = &m->mock->bo.base.tbo;
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1, &gtt, &m->gtt), 0);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1, &vacate_vram,
+					      &tbo->resource), 0);
+	spin_lock_init(&m->lock);
+	m->copy = kzalloc(sizeof(*m->copy), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, m->copy);
+	dma_fence_init(m->copy, &used_fence_ops, &m->lock, dma_fence_context_alloc(1), 1);
+	dma_resv_init(&tbo->base._resv);
+	tbo->base.resv = &tbo->base._resv;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, left_fini, m), 0);
+	kunit_activate_static_stub(test, vgpu_bo_is_ours, vacate_is_ours);
+	kunit_activate_static_stub(test, vgpu_mm_copy_res, left_copy_res);
+	return m;
+}
+
+/*
+ * Move a BO out of VRAM while its copy is pending, as ttm_bo_validate() does (evict is false).
+ * Catches: the VRAM is free only after the copy, and a task has to wake up and free it. (Without a
+ * workqueue in the mock's TTM device, TTM then crashes.)
+ */
+static void left_frees_vram(struct kunit *test)
+{
+	struct left_mock *m = left_new(test);
+	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
+	struct ttm_operation_ctx ctx = { };
+	struct ttm_place hop = { };
+	int ret;
+
+	dma_resv_lock(tbo->base.resv, NULL);
+	ret = dma_resv_reserve_fences(tbo->base.resv, 1);
+	if (!ret)
+		ret = vgpu_ttm_funcs.move(tbo, false, &ctx, m->gtt, &hop);
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_PTR_EQ(test, tbo->resource, m->gtt);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), 0);
+	/* The BO's new memory has the content only after the copy. */
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(m->copy));
+	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_KERNEL));
+	dma_resv_unlock(tbo->base.resv);
+}
+
 static struct kunit_case vacate_cases[] = {
 	KUNIT_CASE(vacate_query),
 	KUNIT_CASE(vacate_moves),
 	KUNIT_CASE(used_move_fails),
 	KUNIT_CASE(used_move_after_loss),
+	KUNIT_CASE(left_frees_vram),
 	{}
 };
 
