@@ -170,17 +170,27 @@ static int mm_evict_patiently(struct ttm_buffer_object *tbo, u32 mem_type,
 	}
 }
 
-static int mm_await_copies(const struct mm_bos *held, bool interruptible)
+/**
+ * vgpu_mm_await_copies() - wait for the copies of BOs that were evicted one after the other
+ * @bos: BOs, in the order of their evictions, referenced
+ * @num: number of BOs
+ * @interruptible: signals may end the wait
+ *
+ * Waits for the last BO first. The copies out of VRAM run in order, so the calling task wakes up
+ * once, and not after each copy.
+ *
+ * Return: 0, or -ERESTARTSYS on a signal.
+ */
+int vgpu_mm_await_copies(struct ttm_buffer_object *const *bos, size_t num, bool interruptible)
 {
 	long left = 0;
-	size_t i;
 
-	for (i = 0; i < held->num && left >= 0; i++)
-		left = dma_resv_wait_timeout(held->bos[i]->base.resv,
-					     DMA_RESV_USAGE_KERNEL, interruptible,
-					     MAX_SCHEDULE_TIMEOUT);
+	while (num-- && left >= 0)
+		left = dma_resv_wait_timeout(bos[num]->base.resv, DMA_RESV_USAGE_KERNEL,
+					     interruptible, MAX_SCHEDULE_TIMEOUT);
 	return left < 0 ? left : 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_await_copies);
 
 /*
  * Evict each BO of @held from @mem_type, then wait for the copies. Of all errors, only -ERESTARTSYS
@@ -205,7 +215,7 @@ static int mm_evict_held(struct mm_bos *held, u32 mem_type, bool interruptible)
 			ret = r;
 	}
 	if (ret != -ERESTARTSYS) {
-		r = mm_await_copies(held, interruptible);
+		r = vgpu_mm_await_copies(held->bos, held->num, interruptible);
 		ret = r ?: ret;
 	}
 	return ret;

@@ -218,6 +218,7 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr);
 extern const struct vm_operations_struct vgpu_bo_vm_ops;
 
 /* vgpu_mm_evict.c */
+int vgpu_mm_await_copies(struct ttm_buffer_object *const *bos, size_t num, bool interruptible);
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman);
 
 /* vgpu_dma_buf.c */

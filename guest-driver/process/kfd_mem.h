@@ -143,6 +143,7 @@ int kgd_mem_validate(struct kgd_mem *mem);
 int kgd_mem_update(struct kgd_mem *mem);
 int kgd_mem_find_pages(struct kfd_process *p);
 bool kgd_mem_pages_missing(struct kfd_process *p);
+int kgd_mem_await_sent(struct amdkfd_process_info *info);
 int kgd_mem_validate_all(struct kfd_process *p, bool again);
 
 /* kfd_mem_gem.c: BOs that GEM_VA of the render node maps in a process's address space */

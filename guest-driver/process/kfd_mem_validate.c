@@ -6,6 +6,7 @@
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
+#include <kunit/visibility.h>
 
 #include "mm/vgpu_bo.h"
 #include "mm/vgpu_mm.h"
@@ -209,13 +210,24 @@ static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 	return 0;
 }
 
-/* Wait for the copies of kgd_mem_send_ahead(). Returns 0 or -ERESTARTSYS. */
-static int kgd_mem_await_sent(struct amdkfd_process_info *info)
+/**
+ * kgd_mem_await_sent() - wait for the copies that kgd_mem_validate_all() has started
+ * @info: BOs of the process
+ *
+ * Waits for the last BO first. The copies into VRAM run in order, so the calling task wakes up
+ * once, and not after each copy.
+ *
+ * Context: kfd_process.mutex is held, and no reservation, because CPU faults and allocations may
+ * need the reservations.
+ *
+ * Return: 0 or -ERESTARTSYS.
+ */
+int kgd_mem_await_sent(struct amdkfd_process_info *info)
 {
 	struct kgd_mem *mem;
 	long left;
 
-	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
+	list_for_each_entry_reverse(mem, &info->kfd_bo_list, validate_list) {
 		if (!kgd_mem_sent_ahead(mem))
 			continue;
 		left = dma_resv_wait_timeout(mem->bo->tbo.base.resv,
@@ -226,6 +238,7 @@ static int kgd_mem_await_sent(struct amdkfd_process_info *info)
 	}
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kgd_mem_await_sent);
 
 /*
  * Move one BO to its place, and write its page-table entries. If VRAM has no free space, the BO
@@ -365,12 +378,7 @@ int kgd_mem_validate_all(struct kfd_process *p, bool again)
 	lockdep_assert_held(&p->mutex);
 
 	ret = kgd_mem_locked(info, again, kgd_mem_send_ahead);
-	/*
-	 * Continue after -ENOMEM, since kgd_mem_bring_all() can use GTT.
-	 *
-	 * Wait for the copies of kgd_mem_send_ahead() while no BO is reserved, because CPU faults
-	 * and allocations may need the reservations.
-	 */
+	/* Continue after -ENOMEM, since kgd_mem_bring_all() can use GTT. */
 	if (!ret || ret == -ENOMEM)
 		ret = kgd_mem_await_sent(info);
 	return ret ?: kgd_mem_locked(info, again, kgd_mem_bring_all);
