@@ -4,6 +4,7 @@
  * implements the VMA operations of CPU mappings.
  */
 #include <linux/dma-resv.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <drm/amdgpu_drm.h>
@@ -220,13 +221,18 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
  */
 static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
+	bool swapped = vgpu_swapin_needed(tbo);
 	pgprot_t prot = vmf->vma->vm_page_prot;
+	unsigned long start = jiffies;
 	vm_fault_t ret;
 	int idx;
 
 	if (!drm_dev_enter(tbo->base.dev, &idx))
 		return ttm_bo_vm_dummy_page(vmf, prot);
 	ret = ttm_bo_vm_fault_reserved(vmf, prot, TTM_BO_VM_NUM_PREFAULT);
+	/* With VM_FAULT_NOPAGE, TTM has inserted pages and keeps the reservation. */
+	if (swapped && ret == VM_FAULT_NOPAGE && !vgpu_swapin_needed(tbo))
+		vgpu_swapin_done(to_vgpu_bo(tbo), start, jiffies);
 	drm_dev_exit(idx);
 	return ret;
 }

@@ -186,6 +186,11 @@ struct vgpu_bo_state {
 	int leaving_epoch;
 	/** @attachments: list of the importers of the BO (vgpu_dma_buf.c) */
 	struct list_head attachments;
+	/**
+	 * @spared_until: time in jiffies until which vgpu_swapin_spares() returns true, or 0 before
+	 * the first vgpu_swapin_done()
+	 */
+	unsigned long spared_until;
 };
 
 static inline struct vgpu_bo_state *to_bo_state(const struct vgpu_bo *bo)
@@ -228,6 +233,12 @@ int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm);
 void vgpu_import_unbind(struct ttm_tt *ttm);
 int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma);
 void vgpu_import_destroy(struct vgpu_bo *bo);
+
+/* vgpu_swapin.c */
+unsigned long vgpu_swapin_until(unsigned long start, unsigned long now);
+bool vgpu_swapin_needed(const struct ttm_buffer_object *tbo);
+void vgpu_swapin_done(struct vgpu_bo *bo, unsigned long start, unsigned long now);
+bool vgpu_swapin_spares(struct vgpu_bo *bo, unsigned long now);
 
 /* vgpu_ttm.c */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,

@@ -155,6 +155,8 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	if (vgpu_bo_is_ours(tbo) && bo->owner_ops && bo->owner_ops->evict_ok &&
 	    !tbo->deleted && !bo->owner_ops->evict_ok(bo))
 		return false;
+	if (vgpu_bo_is_ours(tbo) && !tbo->deleted && vgpu_swapin_spares(bo, jiffies))
+		return false;
 	return ttm_bo_eviction_valuable(tbo, place);
 }
 

@@ -375,9 +375,11 @@ static void swap_out(void)
 
 	/*
 	 * Bring the BO back into memory in case the previous call of this function has swapped
-	 * it out.
+	 * it out. Do so by a GPU mapping, because the driver spares a BO for some time after a CPU
+	 * fault has brought it back.
 	 */
-	*(volatile char *)bo.cpu += 0;
+	OK(vg_bo_map_gpu(&bo));
+	OK(vg_bo_unmap_gpu(&bo));
 	CHECK(put(PAGES_LIMIT, "1"), PAGES_LIMIT);
 	OK(vg_bo_alloc(&vg, gpu, VG_PAGE, VG_GTT, &one));
 	CHECK(put(PAGES_LIMIT, pages_limit), PAGES_LIMIT);
