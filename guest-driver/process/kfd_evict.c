@@ -193,8 +193,7 @@ static void kfd_evict_locked(struct kfd_process *p,
 	if (!info->evicted) {
 		kfd_evict_all(p);
 		WRITE_ONCE(info->evicted, true);
-		kfd_timeslice_off(&info->timeslice);
-		info->evicted_at = jiffies;
+		kfd_timeslice_off(&info->timeslice, jiffies);
 		vgpu_stat_add(p->pdds[0]->node->vdev, VGPU_STAT_PROCESS_EVICTIONS, 1);
 		trace_vgpu_process_evict(p->lead_thread->pid);
 		kfd_process_report_eviction(p, why);
@@ -267,7 +266,7 @@ static int kfd_restore_queues(struct kfd_process *p)
 	if (kfd_evict_signalled(info)) {
 		ret = -EAGAIN;
 	} else {
-		kfd_timeslice_end(&info->timeslice, jiffies, true);
+		kfd_timeslice_end(&info->timeslice, jiffies, KFD_TIMESLICE_ON);
 		WRITE_ONCE(info->evicted, false);
 		kfd_restore_all(p);
 		kfd_process_report_restore(p, true);
@@ -315,6 +314,7 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 static int kfd_restore_try(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = p->kgd_process_info;
+	unsigned long off_at;
 	int ret;
 
 	WRITE_ONCE(info->restorer, current);
@@ -326,6 +326,8 @@ static int kfd_restore_try(struct kfd_process *p)
 	 * (kfd_process_keeps()).
 	 */
 	kfd_timeslice_begin(&info->timeslice, jiffies);
+	/* Once the queues run, an eviction may write off_at at any time. */
+	off_at = info->timeslice.off_at;
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
 	if (!ret) {
@@ -333,10 +335,11 @@ static int kfd_restore_try(struct kfd_process *p)
 		ret = kfd_restore_queues(p);
 	}
 	if (ret)
-		kfd_timeslice_end(&info->timeslice, jiffies, false);
+		kfd_timeslice_end(&info->timeslice, jiffies,
+				  ret == -EAGAIN ? KFD_TIMESLICE_AGAIN : KFD_TIMESLICE_OFF);
 	trace_vgpu_process_restore(p->lead_thread->pid, ret,
 				   jiffies - info->timeslice.start,
-				   jiffies - info->evicted_at);
+				   jiffies - off_at);
 	WRITE_ONCE(info->restorer, NULL);
 	return ret;
 }
@@ -411,8 +414,8 @@ static void kfd_restore_work(struct work_struct *work)
  *
  * Return:
  * * false if kfd_timeslice.state is KFD_TIMESLICE_OFF
- * * true until kfd_timeslice.active_until if @mem_type is TTM_PL_VRAM, and the current task does
- *   not run kfd_restore_work()
+ * * if @mem_type is TTM_PL_VRAM, and the current task does not run kfd_restore_work(): true until
+ *   kfd_timeslice.active_until, but false if the state is KFD_TIMESLICE_AGAIN
  * * true if kfd_timeslice.state is KFD_TIMESLICE_RESTORING
  * * true until kfd_timeslice.slice_until otherwise
  */
@@ -554,6 +557,10 @@ int kfd_process_make_resident(struct kfd_process *p)
 
 	if (info->resident)
 		return 0;
+	/* The process has no fence, so no other task writes info->timeslice now. */
+	mutex_lock(&p->queue_lock);
+	kfd_timeslice_off(&info->timeslice, jiffies);
+	mutex_unlock(&p->queue_lock);
 	ret = kfd_fence_renew(p);
 	if (ret)
 		return ret;
@@ -576,7 +583,8 @@ int kfd_process_make_resident(struct kfd_process *p)
 	 * If the process was evicted after kfd_fence_renew(), the queues must not run yet. In this
 	 * case, tell kfd_timeslice_end() that the restore failed. The process gets no time slice.
 	 */
-	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
+	kfd_timeslice_end(&info->timeslice, jiffies,
+			  info->evicted ? KFD_TIMESLICE_OFF : KFD_TIMESLICE_ON);
 	mutex_unlock(&p->queue_lock);
 	return 0;
 }
@@ -599,7 +607,7 @@ void kfd_process_release_resident(struct kfd_process *p)
 	mutex_lock(&p->queue_lock);
 	kfd_fence_replace(p, NULL);
 	WRITE_ONCE(info->resident, false);
-	kfd_timeslice_off(&info->timeslice);
+	kfd_timeslice_off(&info->timeslice, jiffies);
 	if (info->evicted) {
 		WRITE_ONCE(info->evicted, false);
 		kfd_restore_all(p);

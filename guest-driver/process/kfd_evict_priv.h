@@ -54,11 +54,6 @@ struct amdkfd_process_info {
 	 * locked; used by restore_work only
 	 */
 	unsigned int restore_busy;
-	/**
-	 * @evicted_at: time in jiffies when @evicted was set; written under
-	 * kfd_process.queue_lock
-	 */
-	unsigned long evicted_at;
 	/** @timeslice: the time for which evictions spare the BOs of the process */
 	struct kfd_timeslice timeslice;
 };

@@ -24,21 +24,31 @@
 #define KFD_ACTIVE_MAX_MS	500u
 /* Limit in ms of the time slice: see kfd_timeslice.slice_until. */
 #define KFD_TIMESLICE_MAX_MS	10000u
-/* The time slice is this many times as long as the restore took. */
+/*
+ * The time slice is this many times as long as the restore took, and at least as long as the queues
+ * were off the hardware. The latter time includes waits for restores of other processes. Without
+ * it, a process whose own restores are short would run for a small part of the time only.
+ */
 #define KFD_TIMESLICE_FACTOR	4u
 /*
+ * Allocations of VRAM spare the BOs of a restored process for as long as the restore took, and at
+ * least for this part of the time for which the queues were off the hardware.
+ */
+#define KFD_ACTIVE_PART		4u
+/*
  * Limit of kfd_timeslice.fails. This member determines for how long allocations of VRAM spare the
- * BOs of a process during its restore: KFD_ACTIVE_MS << fails (10 ms to 2.56 s).
+ * BOs of a process during its restore: KFD_ACTIVE_MS << fails (10 ms to 2.56 s). At the limit, a
+ * restore that an eviction ends keeps nothing (KFD_TIMESLICE_AGAIN).
  */
 #define KFD_FAILS_MAX		8u
 
 /*
- * Return for how many jiffies evictions spare the BOs after a restore. @took is the duration of the
- * restore in jiffies, or a multiple of this duration.
+ * Return for how many jiffies evictions spare the BOs after a restore: @share jiffies, at least
+ * KFD_ACTIVE_MS and at most @max_ms.
  */
-static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
+static unsigned long kfd_timeslice_share(unsigned long share, unsigned int max_ms)
 {
-	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),
+	return clamp(share, msecs_to_jiffies(KFD_ACTIVE_MS),
 		     msecs_to_jiffies(max_ms));
 }
 
@@ -57,36 +67,61 @@ void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_begin);
 
-void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on)
+/* Record a successful restore that took @took jiffies. */
+static void kfd_timeslice_start(struct kfd_timeslice *t, unsigned long now, unsigned long took)
+{
+	unsigned long off = min(now - t->off_at, msecs_to_jiffies(KFD_TIMESLICE_MAX_MS));
+
+	t->fails = 0;
+	WRITE_ONCE(t->active_until,
+		   now + kfd_timeslice_share(max(took, off / KFD_ACTIVE_PART),
+					     KFD_ACTIVE_MAX_MS));
+	WRITE_ONCE(t->slice_until,
+		   now + kfd_timeslice_share(max(KFD_TIMESLICE_FACTOR * took, off),
+					     KFD_TIMESLICE_MAX_MS));
+}
+
+void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now,
+		       enum kfd_timeslice_state state)
 {
 	unsigned long took = min(now - t->start,
 				 msecs_to_jiffies(KFD_TIMESLICE_MAX_MS));
 
-	if (on) {
-		t->fails = 0;
-		WRITE_ONCE(t->active_until,
-			   now + kfd_timeslice_share(took, KFD_ACTIVE_MAX_MS));
-		WRITE_ONCE(t->slice_until,
-			   now + kfd_timeslice_share(KFD_TIMESLICE_FACTOR * took,
-						     KFD_TIMESLICE_MAX_MS));
-	} else {
+	if (state == KFD_TIMESLICE_ON)
+		kfd_timeslice_start(t, now, took);
+	else
 		t->fails = min(t->fails + 1, KFD_FAILS_MAX);
-	}
-	WRITE_ONCE(t->state, on ? KFD_TIMESLICE_ON : KFD_TIMESLICE_OFF);
+	/*
+	 * A process that ends its own restores again and again, by changes of its user pointers,
+	 * must not keep its memory for ever.
+	 */
+	if (state == KFD_TIMESLICE_AGAIN && t->fails == KFD_FAILS_MAX)
+		state = KFD_TIMESLICE_OFF;
+	/*
+	 * Until the next restore, keep what this restore has brought back. The time is limited,
+	 * because the next restore may have to wait for locks of the process.
+	 */
+	if (state == KFD_TIMESLICE_AGAIN)
+		WRITE_ONCE(t->slice_until,
+			   now + kfd_timeslice_share(took, KFD_TIMESLICE_MAX_MS));
+	WRITE_ONCE(t->state, state);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_end);
 
-void kfd_timeslice_off(struct kfd_timeslice *t)
+void kfd_timeslice_off(struct kfd_timeslice *t, unsigned long now)
 {
+	t->off_at = now;
 	WRITE_ONCE(t->state, KFD_TIMESLICE_OFF);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_off);
 
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now)
 {
+	enum kfd_timeslice_state state = READ_ONCE(t->state);
 	unsigned long until = READ_ONCE(t->active_until);
 
-	if (READ_ONCE(t->state) == KFD_TIMESLICE_OFF || !time_after(until, now))
+	if (state == KFD_TIMESLICE_OFF || state == KFD_TIMESLICE_AGAIN ||
+	    !time_after(until, now))
 		return 0;
 	return until - now;
 }
@@ -111,6 +146,7 @@ bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 m
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:
 		return true;
+	case KFD_TIMESLICE_AGAIN:
 	case KFD_TIMESLICE_ON:
 		return time_before(now, READ_ONCE(t->slice_until));
 	default:

@@ -8,6 +8,7 @@
 enum kfd_timeslice_state {
 	KFD_TIMESLICE_OFF,		/* no queue is on the hardware */
 	KFD_TIMESLICE_RESTORING,	/* the BOs are being validated */
+	KFD_TIMESLICE_AGAIN,		/* evicted while RESTORING; the next restore comes soon */
 	KFD_TIMESLICE_ON,		/* the queues may run */
 };
 
@@ -15,10 +16,18 @@ enum kfd_timeslice_state {
  * struct kfd_timeslice - time for which evictions spare the BOs of a process
  */
 struct kfd_timeslice {
-	/** @state: state of the process's queues; after a failed restore, KFD_TIMESLICE_OFF */
+	/**
+	 * @state: state of the process's queues; after a failed restore, KFD_TIMESLICE_OFF or
+	 * KFD_TIMESLICE_AGAIN
+	 */
 	enum kfd_timeslice_state state;
 	/** @fails: number of consecutive restores that failed */
 	unsigned int fails;
+	/**
+	 * @off_at: time in jiffies when the queues were taken off the hardware last, or when the
+	 * process got its first queue. Written under kfd_process.queue_lock
+	 */
+	unsigned long off_at;
 	/** @start: time in jiffies when the last restore began */
 	unsigned long start;
 	/**
@@ -27,9 +36,9 @@ struct kfd_timeslice {
 	 */
 	unsigned long active_until;
 	/**
-	 * @slice_until: time in jiffies, used in state KFD_TIMESLICE_ON. Until then, restores of
-	 * other processes do not evict the process's BOs from VRAM, and nothing evicts them from
-	 * GTT or swaps them out
+	 * @slice_until: time in jiffies, used in the states KFD_TIMESLICE_ON and
+	 * KFD_TIMESLICE_AGAIN. Until then, restores of other processes do not evict the process's
+	 * BOs from VRAM, and nothing evicts them from GTT or swaps them out
 	 */
 	unsigned long slice_until;
 };
@@ -40,15 +49,18 @@ struct kfd_timeslice {
  */
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now);
 /*
- * Record the end of a restore. @on is true if the queues are on the hardware. The caller holds
- * kfd_process.mutex, with @on also kfd_process.queue_lock.
+ * Record the end of a restore. @state is KFD_TIMESLICE_ON if the queues are on the hardware,
+ * KFD_TIMESLICE_AGAIN if the process was evicted meanwhile, or KFD_TIMESLICE_OFF after another
+ * failure. From the eighth consecutive failure on, AGAIN has the effect of OFF. The caller holds
+ * kfd_process.mutex, with KFD_TIMESLICE_ON also kfd_process.queue_lock.
  */
-void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on);
+void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now,
+		       enum kfd_timeslice_state state);
 /*
  * Record that the queues were taken off the hardware. The caller holds kfd_process.queue_lock.
- * Writes only @state.
+ * Writes only @state and @off_at.
  */
-void kfd_timeslice_off(struct kfd_timeslice *t);
+void kfd_timeslice_off(struct kfd_timeslice *t, unsigned long now);
 /*
  * Return the jiffies until an allocation may evict the process's BOs from VRAM (0: now). Any
  * context, without a lock: the result may be outdated.
