@@ -13,7 +13,6 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
-#include <linux/semaphore.h>
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
@@ -24,6 +23,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_process_trace.h"
+#include "kfd_restore_order.h"
 #include "kfd_timeslice.h"
 
 #define KFD_RESTORE_MS		10u
@@ -33,10 +33,7 @@
  * not evict VRAM of another.
  */
 #define KFD_RESTORE_ACTIVE	3
-/*
- * Number of attempts to restore a process before its slot of kfd_restore_slots goes to the
- * next process.
- */
+/* Number of attempts to restore a process before its slot goes to the next process. */
 #define KFD_RESTORE_TRIES	4u
 /*
  * After this number of failed trylocks of kfd_process.mutex, restore_work sleeps until it gets the
@@ -47,10 +44,10 @@
 static struct workqueue_struct *kfd_evict_wq;
 static struct workqueue_struct *kfd_restore_wq;
 /*
- * Slots for restores of processes, granted in FIFO order. restore_work holds no slot during waits
- * that the process can prolong: kfd_process.mutex, mmap_lock, page-ins.
+ * Slots for restores of processes. restore_work holds no slot during waits that the process can
+ * prolong: kfd_process.mutex, mmap_lock, page-ins.
  */
-static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
+static struct kfd_restore_order kfd_restore_order;
 
 /**
  * struct kfd_eviction_fence - fence of a process's BOs; a wait for the fence evicts the queues
@@ -275,24 +272,23 @@ static int kfd_restore_queues(struct kfd_process *p)
 	return ret;
 }
 
-/*
- * Wait for a slot of kfd_restore_slots. The wait is interruptible to keep the hung-task
- * detector quiet; a worker gets no signals.
- */
-static void kfd_restore_enter(void)
+/* Wait for a slot of kfd_restore_order. */
+static void kfd_restore_enter(struct kfd_process *p)
 {
-	while (down_interruptible(&kfd_restore_slots))
-		;
+	struct kfd_restore_turn *turn = &p->kgd_process_info->turn;
+
+	kfd_restore_turn_request(&kfd_restore_order, turn);
+	kfd_restore_turn_wait(turn);
 }
 
 static void kfd_restore_leave(void)
 {
-	up(&kfd_restore_slots);
+	kfd_restore_turn_release(&kfd_restore_order);
 }
 
 /*
  * Look up changed pages of mapped user pointers. The caller holds kfd_process.mutex and a slot of
- * kfd_restore_slots. This function releases the slot before the look-up, and takes a slot
+ * kfd_restore_order. This function releases the slot before the look-up, and takes a slot
  * afterwards.
  */
 static int kfd_restore_find_pages(struct kfd_process *p)
@@ -303,12 +299,12 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 		return 0;
 	kfd_restore_leave();
 	ret = kgd_mem_find_pages(p);
-	kfd_restore_enter();
+	kfd_restore_enter(p);
 	return ret;
 }
 
 /*
- * Try once to restore BOs and queues, with kfd_process.mutex and a slot of kfd_restore_slots held.
+ * Try once to restore BOs and queues, with kfd_process.mutex and a slot of kfd_restore_order held.
  * Returns -EAGAIN if the new eviction fence has signalled, or another error.
  */
 static int kfd_restore_try(struct kfd_process *p)
@@ -345,7 +341,7 @@ static int kfd_restore_try(struct kfd_process *p)
 }
 
 /*
- * Take kfd_process.mutex and a slot of kfd_restore_slots. Returns false, with neither held, if a
+ * Take kfd_process.mutex and a slot of kfd_restore_order. Returns false, with neither held, if a
  * trylock of the mutex fails. After KFD_RESTORE_BUSY failed trylocks, sleeps on the mutex instead,
  * and returns true. Never sleeps on the mutex while holding a slot.
  */
@@ -355,10 +351,10 @@ static bool kfd_restore_lock(struct kfd_process *p)
 
 	if (info->restore_busy >= KFD_RESTORE_BUSY) {
 		mutex_lock(&p->mutex);
-		kfd_restore_enter();
+		kfd_restore_enter(p);
 		return true;
 	}
-	kfd_restore_enter();
+	kfd_restore_enter(p);
 	if (mutex_trylock(&p->mutex))
 		return true;
 	kfd_restore_leave();
@@ -393,6 +389,7 @@ static void kfd_restore_work(struct work_struct *work)
 		    p->criu_state != KFD_CRIU_RESTORED)
 			ret = kfd_restore_try(p);
 	} while (ret == -EAGAIN && --tries);
+	kfd_restore_turn_result(&info->turn, !ret);
 	WRITE_ONCE(info->restore_delay_ms, !ret || ret == -EAGAIN ? KFD_RESTORE_MS :
 		   min(2 * info->restore_delay_ms, KFD_RESTORE_MAX_MS));
 	if (ret) {
@@ -652,6 +649,7 @@ int kfd_process_info_init(struct kfd_process *p)
 		return -ENOMEM;
 	info->process = p;
 	INIT_LIST_HEAD(&info->kfd_bo_list);
+	kfd_restore_turn_init(&info->turn);
 	INIT_WORK(&p->eviction_work, kfd_eviction_work);
 	INIT_DELAYED_WORK(&p->restore_work, kfd_restore_work);
 	info->fence_context = dma_fence_context_alloc(1);
@@ -739,7 +737,7 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd)
 }
 
 /**
- * kfd_evict_init() - create the workqueues of eviction and restore
+ * kfd_evict_init() - create the workqueues of eviction and restore, and the order of restores
  *
  * Context: module init, before the first process.
  *
@@ -747,6 +745,7 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd)
  */
 int kfd_evict_init(void)
 {
+	kfd_restore_order_init(&kfd_restore_order, KFD_RESTORE_ACTIVE);
 	/* The workqueue has WQ_MEM_RECLAIM, because reclaim may wait for an eviction fence. */
 	kfd_evict_wq = alloc_workqueue("kfd_evict_wq",
 				       WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,

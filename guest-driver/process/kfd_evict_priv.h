@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 #include "kfd_evict.h"
+#include "kfd_restore_order.h"
 #include "kfd_timeslice.h"
 
 /**
@@ -54,6 +55,8 @@ struct amdkfd_process_info {
 	 * locked; used by restore_work only
 	 */
 	unsigned int restore_busy;
+	/** @turn: place of the process in the order of restores; used by restore_work only */
+	struct kfd_restore_turn turn;
 	/** @timeslice: the time for which evictions spare the BOs of the process */
 	struct kfd_timeslice timeslice;
 };

@@ -330,7 +330,7 @@ bool kgd_mem_pages_missing(struct kfd_process *p)
  * @p: process
  *
  * May wait without limit for mmap_lock and page-ins. So the caller holds no slot of
- * kfd_restore_slots, and no lock that other processes need.
+ * kfd_restore_order, and no lock that other processes need.
  *
  * Context: kfd_process.mutex is held.
  *

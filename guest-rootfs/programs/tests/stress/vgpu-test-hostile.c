@@ -257,7 +257,7 @@ static void keep_mmap_lock(void)
 }
 
 /*
- * Catches: restore_work keeps its slot (kfd_restore_slots) during a wait for the process's
+ * Catches: restore_work keeps its slot (kfd_restore_order) during a wait for the process's
  * mmap_lock. If KEEPERS processes cause such waits, no slot is left for any other process.
  */
 static void restore_behind_mmap_locks(void)
