@@ -99,6 +99,12 @@ void bench_peers(struct bench *b);
 void bench_crowd(void);
 /* Measure faults of many queues at once. The caller has not opened KFD. */
 void bench_fault_crowd(void);
+/*
+ * Measure the progress of processes that need more memory than there is, for a number of seconds,
+ * or for 30 if @seconds is NULL. Changes TTM's limit meanwhile. The caller has not opened KFD.
+ * Return the exit status of the program.
+ */
+int bench_overcommit(const char *seconds);
 /* Measure munmap in a process without KFD. The caller has not opened KFD. */
 void bench_svm_bare(void);
 /* Measure shared virtual memory of 1 GiB. The guest needs more memory than the default size. */

@@ -86,6 +86,8 @@ int main(int argc, char **argv)
 		return bench_curve(argc - 2, argv + 2);
 	if (argc > 2 && !strcmp(argv[1], "vram-load"))
 		return bench_vram_load(argv[2]);
+	if (argc > 1 && !strcmp(argv[1], "overcommit"))
+		return bench_overcommit(argc > 2 ? argv[2] : NULL);
 	if (argc > 1)
 		return run_part(argv[1], argc > 2 ? argv[2] : NULL);
 	bench_cpu();

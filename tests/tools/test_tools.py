@@ -351,6 +351,25 @@ class Bench(Test):
         self.assertEqual(started["vgpu-bench"], [["--cpus=4", f"--qemu-args={measure.NULL_DISK}"]] * 2)
         self.assertIn(["--cpus=4"], started["vgpu-bench kfd"])
         self.assertEqual(started["vgpu-bench fault-crowd"], [["--cpus=4", *measure.FAULTING_GUEST]])
+        self.assertEqual(started["vgpu-bench overcommit"], [["--cpus=4", *measure.OVERCOMMIT_GUEST]])
+
+    def test_overcommit(self) -> None:
+        """Catches: vgpu-bench prints no sample for a row of the processes that need more memory; the slowest process is
+        not compared with the mean, or a small share meets the goal."""
+        source = (BENCH / "guest" / "overcommit.c").read_text()
+        shown = [row for row in rows.rows({}) if row.key.name.startswith("overcommit-")]
+        self.assertEqual(
+            [row.key.name for row in shown],
+            ["overcommit-slowest", "overcommit-mean", "overcommit-queue", "overcommit-cpu"],
+        )
+        for row in shown:
+            self.assertIn(f'"{row.key.name}"', source)
+            self.assertEqual(row.key, rows.Key(row.key.name, 0, "rounds/s"))
+        goal = shown[0]
+        self.assertEqual(goal.against, shown[1].key)
+        result = rows.Result("", 0, "rounds/s", 33, 33, 33, 1)
+        self.assertIn("✓", table.judge(goal, result, 0.33))
+        self.assertIn("✗", table.judge(goal, result, 0.32))
 
     def test_fault_crowd(self) -> None:
         """Catches: the table has no row for a load of faults that vgpu-bench measures, or has one for a load that

@@ -37,6 +37,7 @@ MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # large enough for 1 GiB in V
 PEERS_GUEST = ("--gpus", str(PEERS), "--vram", "64M")
 ROCM_GUEST = ("--rootfs", "rocm")
 FAULTING_GUEST = ("--gpus", str(FAULTING), "--vram", "128M", "--memory", "3G")
+OVERCOMMIT_GUEST = ("--vram", "64M")  # little, so that 30 s have many evictions
 # Arguments of QEMU: a disk whose reads do no work on the host. vgpu-bench finds the disk by its serial number.
 NULL_DISK = (
     "-drive if=none,id=null,driver=null-co,size=1G,read-zeroes=on -device virtio-blk-pci,drive=null,serial=vgpu-null"
@@ -214,6 +215,7 @@ def _steps(
         ("KFD's calls", guest("vgpu-bench", "kfd")),
         ("100 processes", guest("vgpu-bench", "crowd")),
         ("faults of many queues", guest("vgpu-bench", "fault-crowd", more=FAULTING_GUEST)),
+        ("processes that need more memory", guest("vgpu-bench", "overcommit", more=OVERCOMMIT_GUEST)),
         (f"{PEERS} GPUs", guest("vgpu-bench", "peers", more=PEERS_GUEST)),
         ("shared virtual memory", guest("vgpu-bench", "svm", more=MEMORY_GUEST)),
         ("ROCr", guest("vgpu-test-rocr", "bench", more=ROCM_GUEST)),
