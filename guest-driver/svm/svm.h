@@ -35,6 +35,8 @@ void svm_resume(struct kfd_process *p, struct vgpu_device *vdev);
 void svm_vram_lost(struct kfd_process *p);
 
 /* svm_range.c */
+int svm_module_init(void);
+void svm_module_exit(void);
 int svm_range_list_init(struct kfd_process *p);
 /* svm_fault_queue.c */
 void svm_drain_faults(struct kfd_process *p);

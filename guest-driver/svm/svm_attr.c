@@ -20,6 +20,7 @@
 #include "svm_map.h"
 #include "svm_policy.h"
 #include "svm_range.h"
+#include "svm_tree.h"
 
 #define SVM_DEFAULT_GRANULARITY		9	/* 2^9 pages: 2 MiB */
 #define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* 2^27 pages: 512 GiB, as in amdgpu */
@@ -177,23 +178,32 @@ static int svm_attr_check_memory(struct svm_range_list *svms,
 }
 
 /*
- * Split the range that contains @page, directly before @page. Do nothing if the range already has
- * the new attributes. Returns 0 or -ENOMEM.
+ * Split the ranges that contain the first or the last page of @iv at the bounds of @iv. Do not
+ * split a range that already has the new attributes. Returns 0 or an error of svm_range_split().
  */
-static int svm_attr_split(struct kfd_process *p, unsigned long page,
+static int svm_attr_split(struct kfd_process *p, struct svm_interval iv,
 			  u32 nattrs,
 			  const struct kfd_ioctl_svm_attribute *attrs)
 {
-	struct svm_range *r = svm_range_find(p->svms, page);
-	struct svm_attrs new;
+	const unsigned long pages[] = { iv.first, iv.last };
+	unsigned int i;
 
-	if (!r)
-		return 0;
-	new = r->attrs;
-	svm_attr_apply(p, &new, nattrs, attrs);
-	if (svm_attr_same(&r->attrs, &new))
-		return 0;
-	return svm_range_split_at(p->svms, page);
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		struct svm_range *r = svm_range_find(p->svms, pages[i]);
+		struct svm_attrs new;
+		int ret;
+
+		if (!r)
+			continue;
+		new = r->attrs;
+		svm_attr_apply(p, &new, nattrs, attrs);
+		if (svm_attr_same(&r->attrs, &new))
+			continue;
+		ret = svm_range_split(r, iv);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /*
@@ -208,9 +218,9 @@ static int svm_attr_fill_gaps(struct svm_range_list *svms,
 
 	svm_default_attrs(svms, &attrs);
 	while (page <= iv.last) {
-		struct interval_tree_node *node =
-			interval_tree_iter_first(&svms->objects, page, iv.last);
-		unsigned long start = node ? node->start : iv.last + 1;
+		struct svm_range *next =
+			svm_tree_first(svms, (struct svm_interval){ page, iv.last });
+		unsigned long start = next ? next->iv.first : iv.last + 1;
 		struct svm_range *r;
 
 		if (start > page) {
@@ -219,9 +229,9 @@ static int svm_attr_fill_gaps(struct svm_range_list *svms,
 			if (IS_ERR(r))
 				return PTR_ERR(r);
 		}
-		if (!node)
+		if (!next)
 			break;
-		page = node->last + 1;
+		page = next->iv.last + 1;
 	}
 	return 0;
 }
@@ -264,10 +274,10 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 const struct kfd_ioctl_svm_attribute *attrs)
 {
 	struct svm_range_list *svms = p->svms;
-	struct interval_tree_node *node;
 	bool prefetch = false, lost = false;
 	struct svm_range *r;
 	bool has_vm = false;
+	struct ma_state mas;
 	int ret, err;
 	u32 i;
 
@@ -288,9 +298,7 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 	 * so an error needs no undo.
 	 */
 	if (!ret)
-		ret = svm_attr_split(p, iv.first, nattrs, attrs);
-	if (!ret)
-		ret = svm_attr_split(p, iv.last + 1, nattrs, attrs);
+		ret = svm_attr_split(p, iv, nattrs, attrs);
 	if (!ret)
 		ret = svm_attr_fill_gaps(svms, iv);
 	if (ret) {
@@ -298,7 +306,7 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		return ret;
 	}
 
-	svm_for_each_range(r, node, svms, iv.first, iv.last) {
+	svm_for_each_range(r, &mas, svms, iv.first, iv.last) {
 		struct svm_attrs new = r->attrs;
 
 		svm_attr_apply(p, &new, nattrs, attrs);
@@ -312,7 +320,7 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		svm_fault_checkpoint(svms);
 	svm_downgrade(svms);
 
-	svm_for_each_range(r, node, svms, iv.first, iv.last) {
+	svm_for_each_range(r, &mas, svms, iv.first, iv.last) {
 		err = svm_attr_place(r, prefetch);
 		if (err)
 			ret = err;
@@ -337,9 +345,9 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
 			struct kfd_ioctl_svm_attribute *attrs)
 {
 	struct svm_range_list *svms = p->svms;
-	struct interval_tree_node *node;
 	struct svm_attrs all;
 	struct svm_range *r;
+	struct ma_state mas;
 	bool first = true;
 	u32 flags_or;
 	int gpu, ret;
@@ -370,7 +378,7 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
 	}
 	svm_default_attrs(svms, &all);
 	flags_or = all.flags;
-	svm_for_each_range(r, node, svms, iv.first, iv.last) {
+	svm_for_each_range(r, &mas, svms, iv.first, iv.last) {
 		const struct svm_attrs *a = &r->attrs;
 
 		svm_attr_fold_loc(&all.preferred_loc, a->preferred_loc, first);
@@ -510,7 +518,7 @@ bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 star
 		    !(test_bit(gpu, r->attrs.bitmap_access) ||
 		      test_bit(gpu, r->attrs.bitmap_aip)))
 			break;
-		page = r->it_node.last + 1;
+		page = r->iv.last + 1;
 	}
 	svm_unlock(svms);
 	return page > end;

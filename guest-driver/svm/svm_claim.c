@@ -3,13 +3,13 @@
  * Keeps SVM ranges and mappings of BOs from overlapping. Before a BO is mapped, this file tests
  * whether an SVM range is at the addresses, and claims the addresses for the BO.
  */
-#include <linux/interval_tree.h>
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
 
 #include "process/kfd_process.h"
 #include "svm.h"
 #include "svm_range.h"
+#include "svm_tree.h"
 
 /*
  * Set *@iv to the pages of the @size bytes at @start. Return false if @size is 0 or the end wraps
@@ -28,7 +28,7 @@ static bool svm_interval_of(u64 start, u64 size, struct svm_interval *iv)
 
 static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
 {
-	return interval_tree_iter_first(&svms->objects, iv.first, iv.last);
+	return svm_tree_first(svms, iv);
 }
 
 /*

@@ -70,8 +70,8 @@ static void svm_criu_save_one(const struct svm_range *r,
 {
 	const struct svm_attrs *a = &r->attrs;
 
-	s->first = r->it_node.start;
-	s->pages = r->it_node.last - r->it_node.start + 1;
+	s->first = r->iv.first;
+	s->pages = svm_interval_pages(r->iv);
 	bitmap_to_arr64(&s->bitmap_access, a->bitmap_access, SVM_MAX_GPU);
 	bitmap_to_arr64(&s->bitmap_aip, a->bitmap_aip, SVM_MAX_GPU);
 	s->preferred_loc = a->preferred_loc;

@@ -17,6 +17,7 @@
 #include "svm_node.h"
 #include "svm_policy.h"
 #include "svm_range.h"
+#include "svm_tree.h"
 
 /*
  * Number of tries to locate the pages of a chunk. If pages move during every try, all pages of the
@@ -52,10 +53,7 @@ struct svm_print {
 static struct svm_range *svm_print_from(struct svm_range_list *svms,
 					unsigned long page)
 {
-	struct interval_tree_node *node;
-
-	node = interval_tree_iter_first(&svms->objects, page, ULONG_MAX);
-	return node ? container_of(node, struct svm_range, it_node) : NULL;
+	return svm_tree_first(svms, (struct svm_interval){ page, ULONG_MAX });
 }
 
 /*
@@ -77,7 +75,7 @@ static void *svm_print_next(struct seq_file *m, void *v, loff_t *pos)
 	struct svm_print *s = m->private;
 	const struct svm_range *r = v;
 
-	*pos = v == SEQ_START_TOKEN ? 1 : r->it_node.last + 1;
+	*pos = v == SEQ_START_TOKEN ? 1 : r->iv.last + 1;
 	return svm_print_from(s->p->svms, *pos);
 }
 
@@ -286,8 +284,8 @@ static int svm_print_range(struct seq_file *m, struct svm_range *r)
 	svm_print_find(s, r);
 
 	seq_printf(m, "%#lx-%#lx pages %lu granularity %u flags %#x",
-		   r->it_node.start << PAGE_SHIFT,
-		   (r->it_node.last + 1) << PAGE_SHIFT, pages, a->granularity,
+		   r->iv.first << PAGE_SHIFT,
+		   (r->iv.last + 1) << PAGE_SHIFT, pages, a->granularity,
 		   a->flags);
 	svm_print_loc(m, "preferred_loc", a->preferred_loc);
 	svm_print_loc(m, "prefetch_loc", a->prefetch_loc);

@@ -7,6 +7,7 @@
 
 #include "svm_map.h"
 #include "svm_range.h"
+#include "svm_tree.h"
 
 /*
  * Slots of consecutive pages, which may belong to several ranges. svms->lock protects the
@@ -156,8 +157,7 @@ void svm_dma_trim(struct svm_range_list *svms, struct svm_interval iv)
 				  iv.last >> SVM_CHUNK_ORDER) {
 			struct svm_interval c = svm_dma_chunk_interval(index);
 
-			if (interval_tree_iter_first(&svms->objects, c.first,
-						     c.last))
+			if (svm_tree_first(svms, c))
 				continue;
 			xa_erase(dma, index);
 			kfree(chunk);

@@ -74,13 +74,13 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 	struct svm_interval win = svm_window(page, svms->default_granularity,
 					     bounds);
 	struct svm_interval one = { page, page };
-	struct interval_tree_node *node;
 	struct svm_attrs attrs;
+	struct ma_state mas;
 	struct svm_range *r;
 
 	if (svm_va_busy(svms, one))
 		return ERR_PTR(-EADDRINUSE);
-	svm_for_each_range(r, node, svms, win.first, win.last)
+	svm_for_each_range(r, &mas, svms, win.first, win.last)
 		win = svm_window_avoid(win, page, svm_range_interval(r));
 	/* If a BO is mapped at another page of the window, create a range of one page. */
 	if (svm_va_busy(svms, win))
@@ -170,8 +170,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	struct kfd_node *node = svm_process(r->svms)->pdds[gpu]->node;
 	enum svm_map_access access = f->write ? SVM_MAP_WRITE : SVM_MAP_READ;
 	struct svm_interval bounds = {
-		max(r->it_node.start, vma->vm_start >> PAGE_SHIFT),
-		min(r->it_node.last, (vma->vm_end >> PAGE_SHIFT) - 1),
+		max(r->iv.first, vma->vm_start >> PAGE_SHIFT),
+		min(r->iv.last, (vma->vm_end >> PAGE_SHIFT) - 1),
 	};
 	pid_t pid = svm_process(r->svms)->lead_thread->pid;
 	bool moved;

@@ -67,8 +67,8 @@ static bool svm_ahead_map_chunk(struct svm_range_list *svms, unsigned int gpu, b
 	    r->attrs.granularity != SVM_CHUNK_ORDER || !svm_policy_stays(r, gpu) ||
 	    (write && (r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO)))
 		return false;
-	iv.first = max(r->it_node.start, vma->vm_start >> PAGE_SHIFT);
-	iv.last = min(r->it_node.last, (vma->vm_end >> PAGE_SHIFT) - 1);
+	iv.first = max(r->iv.first, vma->vm_start >> PAGE_SHIFT);
+	iv.last = min(r->iv.last, (vma->vm_end >> PAGE_SHIFT) - 1);
 	iv = svm_window(f.page, SVM_CHUNK_ORDER, iv);
 	iv.first = f.page;
 	/* To replace valid entries would need a TLB flush, for which engines stop. */

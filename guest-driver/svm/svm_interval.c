@@ -33,6 +33,23 @@ struct svm_interval svm_window_avoid(struct svm_interval win,
 	return win;
 }
 
+unsigned int svm_interval_cut(struct svm_interval whole, struct svm_interval iv,
+			      struct svm_interval part[SVM_INTERVAL_PARTS])
+{
+	unsigned int n = 0;
+
+	if (whole.first < iv.first) {
+		part[n++] = (struct svm_interval){ whole.first, iv.first - 1 };
+		whole.first = iv.first;
+	}
+	if (iv.last < whole.last) {
+		part[n++] = (struct svm_interval){ whole.first, iv.last };
+		whole.first = iv.last + 1;
+	}
+	part[n++] = whole;
+	return n;
+}
+
 /* Return true if the intervals overlap or are adjacent. */
 static bool svm_interval_touch(struct svm_interval a, struct svm_interval b)
 {

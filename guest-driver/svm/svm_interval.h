@@ -28,6 +28,8 @@ static inline bool svm_interval_has(struct svm_interval iv, unsigned long page)
 	return page >= iv.first && page <= iv.last;
 }
 
+#define SVM_INTERVAL_PARTS	3	/* maximum number of parts of svm_interval_cut() */
+
 #define SVM_UNMAP_LOG_LEN	4
 
 /**
@@ -74,6 +76,20 @@ struct svm_interval svm_window(unsigned long page, unsigned int order,
 struct svm_interval svm_window_avoid(struct svm_interval win,
 				     unsigned long page,
 				     struct svm_interval other);
+
+/**
+ * svm_interval_cut() - divide an interval at the bounds of another interval
+ * @whole: interval to divide
+ * @iv: interval that overlaps @whole
+ * @part: the function writes the parts here, in order of address
+ *
+ * Context: any.
+ *
+ * Return: the number of parts, at most SVM_INTERVAL_PARTS. It is 1 if no bound of @iv is inside
+ * @whole.
+ */
+unsigned int svm_interval_cut(struct svm_interval whole, struct svm_interval iv,
+			      struct svm_interval part[SVM_INTERVAL_PARTS]);
 
 /**
  * svm_unmap_log_add() - add unmapped pages to a log

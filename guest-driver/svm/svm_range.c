@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Implements struct svm_range_list: the tree of a process's ranges, MMU notifiers, and munmap. */
+/* Implements struct svm_range_list: the ranges of a process, their MMU notifiers, their locks. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/mm.h>
@@ -18,10 +18,12 @@
 #include "svm_criu.h"
 #include "svm_fault.h"
 #include "svm_map.h"
+#include "svm_munmap.h"
 #include "svm_node.h"
 #include "svm_policy.h"
 #include "svm_range.h"
 #include "svm_trace.h"
+#include "svm_tree.h"
 
 /*
  * On munmap, the notifier of a range clears the GPU entries, and records the unmapped pages in
@@ -30,15 +32,39 @@
  */
 static const struct mmu_interval_notifier_ops svm_range_notifier_ops;
 
+/* Memory of all ranges. In a cache of their own, a range takes 320 bytes instead of 512. */
+static struct kmem_cache *svm_range_cache;
+
+/**
+ * svm_module_init() - create the cache for ranges
+ *
+ * Context: module init, before the first process.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int svm_module_init(void)
+{
+	svm_range_cache = KMEM_CACHE(svm_range, SLAB_HWCACHE_ALIGN);
+	return svm_range_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * svm_module_exit() - undo svm_module_init()
+ *
+ * Context: module exit, after the teardown of the last process. Sleeps.
+ */
+void svm_module_exit(void)
+{
+	kmem_cache_destroy(svm_range_cache);
+}
+
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page)
 {
-	struct interval_tree_node *node;
-
 	lockdep_assert_held(&svms->lock);
-	node = interval_tree_iter_first(&svms->objects, page, page);
-	return node ? container_of(node, struct svm_range, it_node) : NULL;
+	return mtree_load(&svms->objects, page);
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_range_find);
 
 bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv)
 {
@@ -70,26 +96,33 @@ static void svm_lockdep_init(struct mutex *lock)
 	fs_reclaim_release(GFP_KERNEL);
 }
 
-/* Insert a range with its notifier. The caller holds mmap_lock for writing and svms->lock. */
-static struct svm_range *svm_range_insert(struct svm_range_list *svms,
-					  struct svm_interval iv,
-					  const struct svm_attrs *attrs)
+static void svm_range_free(struct svm_range *r)
 {
-	struct list_head *prev = &svms->list;
-	struct interval_tree_node *node;
+	mutex_destroy(&r->lock);
+	kmem_cache_free(svm_range_cache, r);
+}
+
+/*
+ * Allocate a range and insert its notifier. The range is neither in the tree nor in the list yet.
+ * The caller holds mmap_lock for writing and svms->lock.
+ */
+static struct svm_range *svm_range_new(struct svm_range_list *svms,
+				       struct svm_interval iv,
+				       const struct svm_attrs *attrs)
+{
 	struct svm_range *r;
 	int ret;
 
 	lockdep_assert_held(&svms->lock);
 
-	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	r = kmem_cache_zalloc(svm_range_cache, GFP_KERNEL);
 	if (!r)
 		return ERR_PTR(-ENOMEM);
 	r->svms = svms;
-	r->it_node.start = iv.first;
-	r->it_node.last = iv.last;
+	r->iv = iv;
 	r->attrs = *attrs;
 	mutex_init(&r->lock);
+	INIT_LIST_HEAD(&r->list);
 	INIT_LIST_HEAD(&r->deferred_list);
 	svm_lockdep_init(&r->lock);
 
@@ -99,25 +132,16 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 							<< PAGE_SHIFT,
 						  &svm_range_notifier_ops);
 	if (ret) {
-		mutex_destroy(&r->lock);
-		kfree(r);
+		svm_range_free(r);
 		return ERR_PTR(ret);
 	}
-
-	/* The list is ordered by address, so insert before the next range. */
-	node = interval_tree_iter_first(&svms->objects, iv.first, ULONG_MAX);
-	if (node)
-		prev = container_of(node, struct svm_range, it_node)->list.prev;
-	else
-		prev = svms->list.prev;
-	list_add(&r->list, prev);
-	interval_tree_insert(&r->it_node, &svms->objects);
 	trace_svm_range_insert(svm_process(svms)->pasid, iv.first, iv.last);
 	return r;
 }
 
 /*
- * Remove a range from tree, list and notifiers. The caller holds svms->lock, and frees the range.
+ * Remove a range from list and notifiers. The caller holds svms->lock, has removed the range from
+ * the tree, and frees the range.
  */
 static void svm_range_unlink(struct svm_range *r)
 {
@@ -125,28 +149,17 @@ static void svm_range_unlink(struct svm_range *r)
 
 	lockdep_assert_held(&svms->lock);
 
-	interval_tree_remove(&r->it_node, &svms->objects);
 	list_del(&r->list);
 	mmu_interval_notifier_remove(&r->notifier);
 	/* The notifier is removed, so no callback queues the range again. */
 	spin_lock(&svms->deferred_list_lock);
 	list_del(&r->deferred_list);
 	spin_unlock(&svms->deferred_list_lock);
-	trace_svm_range_unlink(svm_process(svms)->pasid, r->it_node.start,
-			       r->it_node.last);
+	trace_svm_range_unlink(svm_process(svms)->pasid, r->iv.first,
+			       r->iv.last);
 }
 
-static void svm_range_free(struct svm_range *r)
-{
-	mutex_destroy(&r->lock);
-	kfree(r);
-}
-
-/*
- * Clear the GPU entries of a range, then remove and free the range. The notifier must exist as long
- * as the range has GPU entries. The caller holds svms->lock.
- */
-static void svm_range_remove(struct svm_range *r)
+void svm_range_remove(struct svm_range *r)
 {
 	mutex_lock(&r->lock);
 	svm_unmap_pages(r, svm_range_interval(r));
@@ -159,11 +172,23 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,
 				   const struct svm_attrs *attrs)
 {
-	struct svm_range *r = svm_range_insert(svms, iv, attrs);
+	struct svm_range *r = svm_range_new(svms, iv, attrs);
+	struct svm_range *next;
+	int ret;
 
+	if (IS_ERR(r))
+		return r;
+	next = svm_tree_first(svms, (struct svm_interval){ iv.first, ULONG_MAX });
+	ret = svm_tree_store(r);
+	if (ret) {
+		svm_range_unlink(r);
+		svm_range_free(r);
+		return ERR_PTR(ret);
+	}
+	/* The list is ordered by address, so insert before the next range. */
+	list_add_tail(&r->list, next ? &next->list : &svms->list);
 	/* Clear no-retry entries in @iv, which the driver wrote when it denied faults. */
-	if (!IS_ERR(r))
-		svm_clear_noretry(svms, iv);
+	svm_clear_noretry(svms, iv);
 	return r;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
@@ -182,113 +207,51 @@ static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
 	mutex_unlock(&r->lock);
 }
 
-int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
+int svm_range_split(struct svm_range *r, struct svm_interval iv)
 {
-	struct svm_range *r = svm_range_find(svms, page);
-	struct svm_range *left, *right;
-	struct svm_interval iv;
+	struct svm_interval part[SVM_INTERVAL_PARTS];
+	struct svm_range *new[SVM_INTERVAL_PARTS];
+	unsigned int n = svm_interval_cut(r->iv, iv, part);
+	unsigned int i;
+	int ret;
 
-	if (!r || r->it_node.start == page)
+	if (n == 1)
 		return 0;
-	iv = svm_range_interval(r);
 
-	/* Insert the new ranges before r is removed, so that each invalidation finds a notifier. */
-	left = svm_range_insert(svms, (struct svm_interval){ iv.first, page - 1 },
-				&r->attrs);
-	if (IS_ERR(left))
-		return PTR_ERR(left);
-	right = svm_range_insert(svms, (struct svm_interval){ page, iv.last },
-				 &r->attrs);
-	if (IS_ERR(right)) {
-		svm_range_unlink(left);
-		svm_range_free(left);
-		return PTR_ERR(right);
+	/* Insert the new notifiers before r is removed, so that each invalidation finds one. */
+	for (i = 0; i < n; i++) {
+		new[i] = svm_range_new(r->svms, part[i], &r->attrs);
+		if (IS_ERR(new[i])) {
+			ret = PTR_ERR(new[i]);
+			goto err;
+		}
 	}
+	ret = svm_tree_replace(new, n);
+	if (ret)
+		goto err;
+	for (i = 0; i < n; i++)
+		list_add_tail(&new[i]->list, &r->list);
 	/*
-	 * From svm_range_unlink() on, only the notifiers of left and right clear GPU entries. These
+	 * From svm_range_unlink() on, only the notifiers of the new ranges clear GPU entries. These
 	 * notifiers skip GPUs outside svm_range.mapped, so copy r->mapped first.
 	 */
-	svm_range_inherit(left, r);
-	svm_range_inherit(right, r);
+	for (i = 0; i < n; i++)
+		svm_range_inherit(new[i], r);
 	svm_range_unlink(r);
 	/* Repeat this, because the notifier of r may have set r->invalid after the first copy. */
-	svm_range_inherit(left, r);
-	svm_range_inherit(right, r);
+	for (i = 0; i < n; i++)
+		svm_range_inherit(new[i], r);
 	svm_range_free(r);
 	return 0;
-}
 
-/* Remove pages from the tree. The caller holds mmap_lock for writing and svms->lock. */
-static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
-{
-	struct interval_tree_node *node, *next;
-
-	/*
-	 * If a split fails, the loop below removes the whole range: no GPU may keep an entry for
-	 * @iv. Pages outside @iv lose their attributes.
-	 */
-	svm_range_split_at(svms, iv.first);
-	if (iv.last != ULONG_MAX)
-		svm_range_split_at(svms, iv.last + 1);
-
-	for (node = interval_tree_iter_first(&svms->objects, iv.first, iv.last);
-	     node; node = next) {
-		next = interval_tree_iter_next(node, iv.first, iv.last);
-		svm_range_remove(container_of(node, struct svm_range, it_node));
+err:
+	while (i--) {
+		svm_range_unlink(new[i]);
+		svm_range_free(new[i]);
 	}
-	svm_dma_trim(svms, iv);
+	return ret;
 }
-
-/* Remove from the tree the pages of @hull that no VMA covers. */
-static void svm_range_cut_holes(struct svm_range_list *svms,
-				struct svm_interval hull)
-{
-	unsigned long page = hull.first;
-
-	while (page <= hull.last) {
-		struct vm_area_struct *vma = find_vma(svms->mm,
-						      page << PAGE_SHIFT);
-		unsigned long start = vma ? vma->vm_start >> PAGE_SHIFT :
-					    hull.last + 1;
-
-		if (start > page)
-			svm_range_cut(svms, (struct svm_interval){
-				page, min(start - 1, hull.last) });
-		if (!vma)
-			break;
-		page = vma->vm_end >> PAGE_SHIFT;
-	}
-}
-
-/* Apply all pending munmaps to the tree. The caller holds mmap_lock for writing and svms->lock. */
-static void svm_deferred_run(struct svm_range_list *svms)
-{
-	struct svm_range *r;
-
-	mmap_assert_write_locked(svms->mm);
-
-	spin_lock(&svms->deferred_list_lock);
-	while ((r = list_first_entry_or_null(&svms->deferred_range_list,
-					     struct svm_range,
-					     deferred_list))) {
-		struct svm_unmap_log log = r->unmapped;
-		unsigned int i;
-
-		list_del_init(&r->deferred_list);
-		memset(&r->unmapped, 0, sizeof(r->unmapped));
-		spin_unlock(&svms->deferred_list_lock);
-
-		for (i = 0; i < log.n; i++) {
-			if (log.inexact)
-				svm_range_cut_holes(svms, log.iv[i]);
-			else
-				svm_range_cut(svms, log.iv[i]);
-		}
-
-		spin_lock(&svms->deferred_list_lock);
-	}
-	spin_unlock(&svms->deferred_list_lock);
-}
+EXPORT_SYMBOL_IF_KUNIT(svm_range_split);
 
 /* Apply pending munmaps to the tree, if no other task has done so. */
 static void svm_deferred_list_work(struct work_struct *work)
@@ -400,8 +363,8 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 {
 	struct svm_range *r = container_of(mni, struct svm_range, notifier);
 	struct svm_interval iv = {
-		max(r->it_node.start, nr->start >> PAGE_SHIFT),
-		min(r->it_node.last, (nr->end - 1) >> PAGE_SHIFT),
+		max(r->iv.first, nr->start >> PAGE_SHIFT),
+		min(r->iv.last, (nr->end - 1) >> PAGE_SHIFT),
 	};
 	/* If the memory is unmapped, do not evict queues: there is nothing to map again. */
 	bool gone = nr->event == MMU_NOTIFY_UNMAP ||
@@ -463,8 +426,8 @@ int svm_range_list_init(struct kfd_process *p)
 	if (!svms)
 		return -ENOMEM;
 	svms->process = p;
-	svms->objects = RB_ROOT_CACHED;
 	mutex_init(&svms->lock);
+	svm_tree_init(svms);
 	mutex_init(&svms->evict_lock);
 	svm_lockdep_init(&svms->evict_lock);
 	INIT_LIST_HEAD(&svms->list);
@@ -558,6 +521,8 @@ void svm_range_list_fini(struct kfd_process *p)
 	trace_svm_list_idle(p->lead_thread->pid, p->pasid);
 
 	mutex_lock(&svms->lock);
+	/* All ranges go, so empty the tree at once. No task searches it while the lock is held. */
+	svm_tree_destroy(svms);
 	list_for_each_entry_safe(r, next, &svms->list, list) {
 		svm_range_remove(r);
 		removed++;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Defines the SVM state of a process: the interval tree of its ranges, their locks, and the state
- * of each GPU. Declares the functions that lock, search and change the tree.
+ * Defines the SVM state of a process: the tree of its ranges, their locks, and the state of each
+ * GPU. Declares the functions that lock the tree, and that find, create and split ranges.
  */
 #ifndef SVM_RANGE_H
 #define SVM_RANGE_H
 
-#include <linux/interval_tree.h>
+#include <linux/maple_tree.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -103,8 +103,8 @@ struct svm_range_list {
 	struct mutex lock;
 	/** @mm: address space, with an mm_count reference */
 	struct mm_struct *mm;
-	/** @objects: interval tree of struct svm_range, keyed by page numbers */
-	struct rb_root_cached objects;
+	/** @objects: tree of struct svm_range, keyed by page numbers (svm_tree.c) */
+	struct maple_tree objects;
 	/** @list: the ranges in @objects, in order of address */
 	struct list_head list;
 	/**
@@ -192,18 +192,23 @@ struct svm_attrs {
  * one, and a CPU fault, which also migrates pages, cannot update this structure.
  */
 struct svm_range {
+	/**
+	 * @notifier: MMU interval notifier of exactly this range. It is the first member, so that
+	 * a search of the kernel's tree of notifiers reads one cache line of each range
+	 */
+	struct mmu_interval_notifier notifier;
+	/** @attrs: protected by svms->lock, but notifiers read attrs.flags without a lock */
+	struct svm_attrs attrs;
 	/** @svms: the process's ranges */
 	struct svm_range_list *svms;
-	/** @it_node: node in svms->objects, with first and last page */
-	struct interval_tree_node it_node;
+	/** @iv: the pages; never changes */
+	struct svm_interval iv;
 	/** @list: link in svms->list */
 	struct list_head list;
 	/** @deferred_list: link in svms->deferred_range_list; under svms->deferred_list_lock */
 	struct list_head deferred_list;
 	/** @unmapped: munmaps not yet applied to the tree; under svms->deferred_list_lock */
 	struct svm_unmap_log unmapped;
-	/** @attrs: protected by svms->lock, but notifiers read attrs.flags without a lock */
-	struct svm_attrs attrs;
 	/** @leader: index of the GPU that is ahead in faults (adaptive policy); under svms->lock */
 	u8 leader;
 	/**
@@ -211,8 +216,6 @@ struct svm_range {
 	 * another GPU subtracts from it. 0: no GPU is ahead. Under svms->lock
 	 */
 	u8 lead;
-	/** @notifier: MMU interval notifier of exactly this range */
-	struct mmu_interval_notifier notifier;
 	/**
 	 * @lock: serialises writes of GPU entries with @notifier. Taken in notifiers, so holders do
 	 * not allocate. Order: see struct svm_range_list
@@ -241,7 +244,7 @@ static inline struct kfd_process *svm_process(struct svm_range_list *svms)
 
 static inline struct svm_interval svm_range_interval(const struct svm_range *r)
 {
-	return (struct svm_interval){ r->it_node.start, r->it_node.last };
+	return r->iv;
 }
 
 /* Return the VM of GPU index @gpu, or NULL before ACQUIRE_VM. */
@@ -258,12 +261,14 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 	return svm_process(svms)->pdds[gpu]->node->vdev;
 }
 
-#define svm_for_each_range(r, node, svms, first, last)			\
-	for ((node) = interval_tree_iter_first(&(svms)->objects,	\
-					       (first), (last));	\
-	     (node) && ((r) = container_of((node), struct svm_range,	\
-					   it_node));			\
-	     (node) = interval_tree_iter_next((node), (first), (last)))
+/*
+ * Iterate @r over the ranges that overlap the pages from @first to @last, in order of address.
+ * @mas points to a struct ma_state. The loop must not change the tree.
+ */
+#define svm_for_each_range(r, mas, svms, first, last)			\
+	for (mas_init((mas), &(svms)->objects, (first)),		\
+	     (r) = mas_find((mas), (last));				\
+	     (r); (r) = mas_find((mas), (last)))
 
 /*
  * svm_range.c: take mmap_lock, for reading or for writing, and svms->lock. Then apply all pending
@@ -294,10 +299,17 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,
 				   const struct svm_attrs *attrs);
 /*
- * Split the range that contains both @page - 1 and @page, if there is one. The caller holds
- * svm_lock_write(). Returns 0 or -ENOMEM.
+ * Split @r, which overlaps @iv, at each bound of @iv that is inside @r. If there is such a bound,
+ * new ranges replace @r, and @r is freed. The caller holds svm_lock_write(). Returns 0, or an error
+ * of svm_range_create(); then @r is unchanged.
  */
-int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
+int svm_range_split(struct svm_range *r, struct svm_interval iv);
+/*
+ * Clear the GPU entries of a range, then remove the range from list and notifiers, and free it. The
+ * notifier must exist as long as the range has GPU entries. The caller holds svms->lock, and has
+ * removed the range from the tree.
+ */
+void svm_range_remove(struct svm_range *r);
 /*
  * Return true if a BO is mapped, or about to be mapped, in @iv. A false result is valid while the
  * caller holds svms->lock. May sleep.

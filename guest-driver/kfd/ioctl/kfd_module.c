@@ -7,6 +7,7 @@
 #include "kfd/topology/kfd_topology.h"
 #include "process/kfd_process.h"
 #include "process/kfd_procfs.h"
+#include "svm/svm.h"
 #include "kfd_ioctl.h"
 #include "kfd_module.h"
 
@@ -25,9 +26,12 @@ int kfd_init(void)
 	if (ret)
 		return ret;
 	kfd_process_life_init();
-	ret = kfd_process_init();
+	ret = svm_module_init();
 	if (ret)
 		goto err_dbg;
+	ret = kfd_process_init();
+	if (ret)
+		goto err_svm;
 	ret = kfd_chardev_init();
 	if (ret)
 		goto err_process;
@@ -46,6 +50,8 @@ err_chardev:
 	kfd_chardev_exit();
 err_process:
 	kfd_process_exit();
+err_svm:
+	svm_module_exit();
 err_dbg:
 	kfd_dbg_module_exit();
 	return ret;
@@ -67,5 +73,6 @@ void kfd_exit(void)
 	kfd_process_exit();
 	/* Remove /sys/kernel/debug/kfd after the last process has removed its folder there. */
 	kfd_debugfs_exit();
+	svm_module_exit();
 	kfd_dbg_module_exit();
 }

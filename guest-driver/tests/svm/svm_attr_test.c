@@ -497,8 +497,8 @@ static void policy_prepare(struct attr_mock *m, const struct policy_case *c)
 	m->svms.policy = c->policy;
 	m->p.xnack_enabled = true;
 	m->range.lead = 0;
-	m->range.it_node.start = 512;
-	m->range.it_node.last = 512 + c->pages - 1;
+	m->range.iv.first = 512;
+	m->range.iv.last = 512 + c->pages - 1;
 	a->preferred_loc = c->preferred;
 	a->prefetch_loc = c->prefetch;
 	a->granularity = 9;

@@ -10,6 +10,7 @@
 #include "process/kfd_process.h"
 #include "svm/svm.h"
 #include "svm/svm_range.h"
+#include "svm/svm_tree.h"
 #include "tests/lib/vgpu_mock.h"
 
 #define CLAIM_RANGE_FIRST	1000ul
@@ -33,6 +34,7 @@ static struct claim_mock *claim_mock_new(struct kunit *test)
 {
 	struct claim_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	struct svm_range_list *svms;
+	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	svms = &m->svms;
@@ -42,20 +44,27 @@ static struct claim_mock *claim_mock_new(struct kunit *test)
 	mutex_init(&svms->lock);
 	mutex_init(&m->vm.alloc_lock);
 	INIT_LIST_HEAD(&svms->deferred_range_list);
-	svms->objects = RB_ROOT_CACHED;
+	svm_tree_init(svms);
 	svms->n_gpus = 1;
 	m->vm.bos = RB_ROOT_CACHED;
 	m->pdd.vm = &m->vm.base;
 	m->p.pdds[0] = &m->pdd;
-	m->range.it_node.start = CLAIM_RANGE_FIRST;
-	m->range.it_node.last = CLAIM_RANGE_LAST;
-	interval_tree_insert(&m->range.it_node, &svms->objects);
+	m->range.svms = svms;
+	m->range.iv.first = CLAIM_RANGE_FIRST;
+	m->range.iv.last = CLAIM_RANGE_LAST;
+	mutex_lock(&svms->lock);
+	ret = svm_tree_store(&m->range);
+	mutex_unlock(&svms->lock);
+	KUNIT_ASSERT_EQ(test, ret, 0);
 	mutex_lock(&m->p.mutex);
 	return m;
 }
 
 static void claim_mock_end(struct claim_mock *m)
 {
+	mutex_lock(&m->svms.lock);
+	svm_tree_destroy(&m->svms);
+	mutex_unlock(&m->svms.lock);
 	mutex_unlock(&m->p.mutex);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare the results of svm_window() and the unmap log (svm/svm_interval.c) with the expected
- * pages, page by page. Catches: a bound is off by one; a join of intervals loses or adds pages;
- * wrapped timestamps are ordered wrongly.
+ * Compare the results of svm_window(), svm_interval_cut() and the unmap log (svm/svm_interval.c)
+ * with the expected pages, page by page. Catches: a bound is off by one; a cut or a join of
+ * intervals loses or adds pages; wrapped timestamps are ordered wrongly.
  */
 #include "svm/svm_interval.c"
 #include "tests/lib/vgpu_mock.h"
@@ -64,6 +64,58 @@ static void svm_test_window_avoid(struct kunit *test)
 	got = svm_window_avoid(win, 150, (struct svm_interval){ 10, 20 });
 	KUNIT_EXPECT_EQ(test, got.first, 100UL);
 	KUNIT_EXPECT_EQ(test, got.last, 199UL);
+}
+
+/* Catches: a part that crosses a bound, is empty, or is not needed; a page without a part. */
+static void svm_test_cut(struct kunit *test)
+{
+	struct rnd_state rnd;
+	unsigned int round;
+
+	vgpu_test_rnd(test, &rnd);
+	for (round = 0; round < 2000; round++) {
+		u32 a = prandom_u32_state(&rnd) % MAP_PAGES;
+		u32 b = prandom_u32_state(&rnd) % MAP_PAGES;
+		struct svm_interval whole = { min(a, b), max(a, b) };
+		struct svm_interval part[SVM_INTERVAL_PARTS];
+		unsigned long page = whole.first + prandom_u32_state(&rnd) %
+				     svm_interval_pages(whole);
+		struct svm_interval iv = {
+			page - min_t(u32, page, prandom_u32_state(&rnd) % 20),
+			page + prandom_u32_state(&rnd) % 20,
+		};
+		unsigned int n = svm_interval_cut(whole, iv, part), i;
+
+		KUNIT_ASSERT_EQ(test, n, 1 + (iv.first > whole.first) + (iv.last < whole.last));
+		KUNIT_ASSERT_EQ(test, part[0].first, whole.first);
+		KUNIT_ASSERT_EQ(test, part[n - 1].last, whole.last);
+		for (i = 0; i < n; i++) {
+			KUNIT_ASSERT_LE(test, part[i].first, part[i].last);
+			KUNIT_ASSERT_EQ(test, svm_interval_has(iv, part[i].first),
+					svm_interval_has(iv, part[i].last));
+			if (i)
+				KUNIT_ASSERT_EQ(test, part[i].first, part[i - 1].last + 1);
+		}
+	}
+}
+
+/* Catches: page 0 or page ULONG_MAX is a bound, and the page before or after it is computed. */
+static void svm_test_cut_ends(struct kunit *test)
+{
+	const struct svm_interval all = { 0, ULONG_MAX };
+	struct svm_interval part[SVM_INTERVAL_PARTS];
+
+	KUNIT_EXPECT_EQ(test, svm_interval_cut(all, all, part), 1);
+	KUNIT_EXPECT_EQ(test, part[0].first, 0UL);
+	KUNIT_EXPECT_EQ(test, part[0].last, ULONG_MAX);
+	KUNIT_EXPECT_EQ(test, svm_interval_cut(all, (struct svm_interval){ 0, 0 }, part), 2);
+	KUNIT_EXPECT_EQ(test, part[0].last, 0UL);
+	KUNIT_EXPECT_EQ(test, part[1].first, 1UL);
+	KUNIT_EXPECT_EQ(test, svm_interval_cut(all, (struct svm_interval){ ULONG_MAX, ULONG_MAX },
+					       part), 2);
+	KUNIT_EXPECT_EQ(test, part[0].last, ULONG_MAX - 1);
+	KUNIT_EXPECT_EQ(test, part[1].first, ULONG_MAX);
+	KUNIT_EXPECT_EQ(test, part[1].last, ULONG_MAX);
 }
 
 static bool svm_log_has(const struct svm_unmap_log *log, unsigned long page)
@@ -163,6 +215,8 @@ static struct kunit_case svm_interval_cases[] = {
 	KUNIT_CASE(svm_test_window),
 	KUNIT_CASE(svm_test_window_large_order),
 	KUNIT_CASE(svm_test_window_avoid),
+	KUNIT_CASE(svm_test_cut),
+	KUNIT_CASE(svm_test_cut_ends),
 	KUNIT_CASE(svm_test_unmap_log),
 	KUNIT_CASE(svm_test_unmap_log_sequence),
 	KUNIT_CASE(svm_test_ts),

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test svm_range_remove() (svm/svm_range.c). Catches: a range and its MMU notifier are removed
- * while the GPU still has entries for the range's pages. Then the GPU can access pages that the
- * kernel reuses.
+ * Test svm_range_create(), svm_range_split() and svm_range_remove() (svm/svm_range.c). Catches: a
+ * range and its MMU notifier are removed while the GPU still has entries for the range's pages.
+ * Then the GPU can access pages that the kernel reuses. Also catches: a split loses pages, their
+ * order, or the GPUs that have entries for them; without memory for the tree, a new range stays.
  */
-#include <linux/interval_tree.h>
+#include <linux/err.h>
 #include <linux/io.h>
+#include <linux/list.h>
 #include <linux/mman.h>
 #include <kunit/static_stub.h>
 
@@ -14,6 +16,7 @@
 #include "svm/svm.h"
 #include "svm/svm_node.h"
 #include "svm/svm_range.h"
+#include "svm/svm_tree.h"
 #include "tests/lib/vgpu_vm_mock.h"
 
 #define RANGE_PAGES	3u
@@ -38,8 +41,8 @@ struct range_mock {
 	/** @writes: number of register writes during svm_range_remove() */
 	unsigned int writes;
 	/**
-	 * @late: number of @writes after the range was removed from the tree or from the list; must
-	 * be 0, because the TLB flush must come before the removal
+	 * @late: number of @writes after the last range was removed from the list; must be 0,
+	 * because the TLB flush must come before the removal
 	 */
 	unsigned int late;
 };
@@ -52,8 +55,7 @@ static void range_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 
 	writel(value, to_hw_state(vdev)->mmio + 4 * reg);
 	m->writes++;
-	if (list_empty(&svms->list) ||
-	    !interval_tree_iter_first(&svms->objects, RANGE_FIRST, RANGE_LAST))
+	if (list_empty(&svms->list))
 		m->late++;
 }
 
@@ -129,8 +131,101 @@ static void range_remove(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->late, 0);
 }
 
+/*
+ * Split the range around its middle page. Catches: a part is missing, or is not at its place in the
+ * list; a part does not inherit that the GPU has entries, so that its notifier does not clear them;
+ * the split clears entries; a range without a bound inside is replaced.
+ */
+static void range_split(struct kunit *test)
+{
+	struct range_mock *m = range_mock_new(test);
+	const struct svm_interval middle = { RANGE_FIRST + 1, RANGE_FIRST + 1 };
+	struct svm_range_list *svms = m->p.svms;
+	unsigned long page = RANGE_FIRST;
+	struct svm_range *r;
+	int split, again;
+
+	range_mock_map(test, m);
+	mmap_write_lock(m->p.mm);
+	mutex_lock(&svms->lock);
+	split = svm_range_split(svm_range_find(svms, RANGE_FIRST), middle);
+	r = svm_range_find(svms, middle.first);
+	again = svm_range_split(r, middle);
+	KUNIT_EXPECT_PTR_EQ(test, svm_range_find(svms, middle.first), r);
+	list_for_each_entry(r, &svms->list, list) {
+		KUNIT_EXPECT_EQ(test, r->iv.first, page);
+		KUNIT_EXPECT_EQ(test, r->iv.last, page);
+		KUNIT_EXPECT_TRUE(test, test_bit(0, r->mapped));
+		KUNIT_EXPECT_PTR_EQ(test, svm_range_find(svms, page), r);
+		page++;
+	}
+	mutex_unlock(&svms->lock);
+	mmap_write_unlock(m->p.mm);
+
+	KUNIT_EXPECT_EQ(test, split, 0);
+	KUNIT_EXPECT_EQ(test, again, 0);
+	KUNIT_EXPECT_EQ(test, page, RANGE_LAST + 1);
+	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
+		KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm->vm.base, page), 0);
+	kunit_activate_static_stub(test, vgpu_wreg, range_wreg);
+	svm_range_list_fini(&m->p);
+	kunit_deactivate_static_stub(test, vgpu_wreg);
+	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
+		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm->vm.base, page), 0);
+	KUNIT_EXPECT_EQ(test, m->late, 0);
+}
+
+/* Replaces svm_tree_store(): no memory for a node of the tree. */
+static int range_store_fails(struct svm_range *r)
+{
+	return -ENOMEM;
+}
+
+/*
+ * Split a range, and create another one, without memory for the tree. Catches: the error is
+ * dropped; a new range stays in the list; the old range leaves the list or the tree, or loses its
+ * entries. A notifier that stays in the mm is in freed memory, which KASAN finds at the next split.
+ */
+static void range_no_memory(struct kunit *test)
+{
+	struct range_mock *m = range_mock_new(test);
+	const struct svm_interval middle = { RANGE_FIRST + 1, RANGE_FIRST + 1 };
+	const struct svm_interval other = { RANGE_LAST + 1, RANGE_LAST + 1 };
+	struct svm_range_list *svms = m->p.svms;
+	const struct svm_attrs attrs = { };
+	struct svm_range *r, *created;
+	unsigned long page;
+	int split, again;
+
+	range_mock_map(test, m);
+	mmap_write_lock(m->p.mm);
+	mutex_lock(&svms->lock);
+	r = svm_range_find(svms, RANGE_FIRST);
+	kunit_activate_static_stub(test, svm_tree_store, range_store_fails);
+	split = svm_range_split(r, middle);
+	created = svm_range_create(svms, other, &attrs);
+	kunit_deactivate_static_stub(test, svm_tree_store);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&svms->list));
+	KUNIT_EXPECT_PTR_EQ(test, list_first_entry(&svms->list, struct svm_range, list), r);
+	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
+		KUNIT_EXPECT_PTR_EQ(test, svm_range_find(svms, page), r);
+	KUNIT_EXPECT_NULL(test, svm_range_find(svms, other.first));
+	again = svm_range_split(r, middle);
+	mutex_unlock(&svms->lock);
+	mmap_write_unlock(m->p.mm);
+
+	KUNIT_EXPECT_EQ(test, split, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(created), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, again, 0);
+	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
+		KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm->vm.base, page), 0);
+	svm_range_list_fini(&m->p);
+}
+
 static struct kunit_case range_cases[] = {
 	KUNIT_CASE(range_remove),
+	KUNIT_CASE(range_split),
+	KUNIT_CASE(range_no_memory),
 	{}
 };
 
