@@ -20,7 +20,11 @@ struct svm_node {
 	struct kfd_node *node;
 	/** @pgmap: device-private pages for VRAM; @pgmap.type is 0 without SVM support */
 	struct dev_pagemap pgmap;
-	/** @supported: VRAM has device-private pages; constant after svm_node_init() */
+	/** @vram_work: makes the device-private pages of VRAM, after svm_node_init(); on @wq */
+	struct work_struct vram_work;
+	/** @pending: @vram_work has not ended. Use svm_supported(), which waits for the end */
+	bool pending;
+	/** @supported: VRAM has device-private pages; constant while @pending is false */
 	bool supported;
 	/** @vram_pages: number of pages of @pgmap in use; wake_up_var() is called at 0 */
 	atomic_long_t vram_pages;
@@ -53,11 +57,18 @@ struct svm_node {
 	 */
 	struct svm_fault_queue faults;
 	/**
-	 * @wq: ordered workqueue of @faults and @cam_work. Faults of a process are handled in
-	 * workqueues of the process instead, so that slow repairs delay only this process
+	 * @wq: ordered workqueue of @faults, @cam_work and @vram_work. Faults of a process are
+	 * handled in workqueues of the process instead, so that slow repairs delay only this
+	 * process
 	 */
 	struct workqueue_struct *wq;
 };
+
+/*
+ * svm_node.c: end of svm_node.vram_work. Set svm_node.supported, and wake the tasks that wait in
+ * svm_supported(). Only svm_node.c and tests call this function.
+ */
+void svm_node_ready(struct svm_node *sn, bool supported);
 
 /*
  * Return dev_pagemap.owner, for HMM and migrate_vma. All GPUs of a hive have the same owner

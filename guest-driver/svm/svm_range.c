@@ -413,7 +413,8 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
  * svm_range_list_init() - initialise SVM of a new process
  * @p: process with its mm, PASID and GPUs
  *
- * Context: sleeps; neither in a notifier nor with mmap_lock held.
+ * Context: sleeps; neither in a notifier nor with mmap_lock held. Waits until the device-private
+ * pages of the GPUs are made (svm_supported()).
  *
  * Return: 0 or -ENOMEM.
  */
@@ -466,7 +467,7 @@ int svm_range_list_init(struct kfd_process *p)
 				     svms->local_wq);
 		svms->gpus[i].birth_ts = vgpu_clock_read(node->vdev);
 		svms->gpus[i].unmap_ts = svms->gpus[i].birth_ts;
-		if (node->svm->supported)
+		if (svm_supported(node))
 			__set_bit(i, svms->bitmap_supported);
 	}
 

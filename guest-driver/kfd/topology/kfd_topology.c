@@ -134,19 +134,19 @@ static void kfd_fill_counts(struct kfd_props *props,
 	kfd_prop(props, "p2p_links_count", n->p2p_links);
 }
 
-static u32 kfd_capability(const struct kfd_node *node)
+static u32 kfd_capability(bool svm)
 {
 	u32 cap = HSA_CAP_DOORBELL_TYPE_2_0 <<
 		  HSA_CAP_DOORBELL_TYPE_TOTALBITS_SHIFT;
 
-	if (svm_supported(node))
+	if (svm)
 		cap |= HSA_CAP_SVMAPI_SUPPORTED;
 	return cap;
 }
 
 /**
  * kfd_topology_describe() - copy a GPU's properties to a debugger's device snapshot
- * @node: GPU
+ * @node: GPU of a process
  * @entry: entry of the snapshot. The function sets the fields from fw_version to debug_prop
  *
  * Context: any.
@@ -161,12 +161,12 @@ void kfd_topology_describe(const struct kfd_node *node,
 	entry->array_count = KFD_NUM_SE;
 	entry->simd_arrays_per_engine = KFD_SH_PER_SE;
 	entry->num_xcc = 1;
-	entry->capability = kfd_capability(node);
+	entry->capability = kfd_capability(svm_supported(node));
 	entry->debug_prop = 0;
 }
 
 static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
-			 const struct kfd_node_counts *n)
+			 const struct kfd_node_counts *n, bool svm)
 {
 	struct pci_dev *pdev = node->vdev->pdev;
 
@@ -201,7 +201,7 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "max_engine_clk_fcompute", KFD_MAX_ENGINE_MHZ);
 	kfd_prop(props, "local_mem_size", 0);	/* mem_banks has the size of VRAM */
 	kfd_prop(props, "fw_version", KFD_MEC_FW_VERSION);
-	kfd_prop(props, "capability", kfd_capability(node));
+	kfd_prop(props, "capability", kfd_capability(svm));
 	kfd_prop(props, "debug_prop", 0);
 	kfd_prop(props, "sdma_fw_version", KFD_SDMA_FW_VERSION);
 	kfd_prop(props, "unique_id", 0);
@@ -268,21 +268,39 @@ static int kfd_topology_mkdirs(struct kfd_node_dirs *dirs, unsigned int id)
 	return 0;
 }
 
-static int kfd_topology_write_node(const struct kfd_node_dirs *dirs,
-				   u32 gpu_id, const char *name,
-				   struct kfd_props *props)
+/* Write the files "gpu_id" and "name" of a node. */
+static int kfd_topology_write_name(const struct kfd_node_dirs *dirs,
+				   u32 gpu_id, const char *name)
 {
 	char id[12];
-	int ret;
 
 	snprintf(id, sizeof(id), "%u", gpu_id);
-	ret = kfd_topology_write(dirs->node, "gpu_id", id) ?:
-	      kfd_topology_write(dirs->node, "name", name);
-	if (ret) {
-		kfree(props);
-		return ret;
+	return kfd_topology_write(dirs->node, "gpu_id", id) ?:
+	       kfd_topology_write(dirs->node, "name", name);
+}
+
+/*
+ * Write the file "properties" of a GPU, with and without SVM: whether the GPU supports SVM is not
+ * known before the device-private pages of its VRAM are made, which takes long.
+ */
+static int kfd_topology_write_gpu(struct kfd_topology_dir *dir,
+				  const struct kfd_node *node,
+				  const struct kfd_node_counts *n)
+{
+	struct kfd_props *plain = kfd_props_new();
+	struct kfd_props *svm = kfd_props_new();
+	int ret = -ENOMEM;
+
+	if (plain && svm) {
+		kfd_fill_gpu(plain, node, n, false);
+		kfd_fill_gpu(svm, node, n, true);
+		ret = kfd_topology_write_svm(dir, "properties",
+					     seq_buf_str(&plain->seq),
+					     seq_buf_str(&svm->seq), node);
 	}
-	return kfd_props_write(dirs->node, props);
+	kfree(plain);
+	kfree(svm);
+	return ret;
 }
 
 static int kfd_topology_make_cpu(void)
@@ -303,14 +321,15 @@ static int kfd_topology_make_cpu(void)
 				&bank) ?:
 	      kfd_topology_io_links(&dirs.io_links->kobj, NULL,
 				    kfd_topology_gpus, kfd_topology_n_gpus,
-				    &n.io_links);
+				    &n.io_links) ?:
+	      kfd_topology_write_name(&dirs, 0, "");
 	if (ret)
 		return ret;
 	props = kfd_props_new();
 	if (!props)
 		return -ENOMEM;
 	kfd_fill_cpu(props, &n);
-	return kfd_topology_write_node(&dirs, 0, "", props);
+	return kfd_props_write(dirs.node, props);
 }
 
 static int kfd_topology_make_gpu(struct kfd_node *node)
@@ -328,7 +347,6 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 		.caches = 1,
 	};
 	struct kfd_node_dirs dirs;
-	struct kfd_props *props;
 	int ret;
 
 	ret = kfd_topology_mkdirs(&dirs, node->topology_id) ?:
@@ -340,15 +358,9 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 				    &n.io_links) ?:
 	      kfd_topology_p2p_links(&dirs.p2p_links->kobj, node,
 				     kfd_topology_gpus, kfd_topology_n_gpus,
-				     &n.p2p_links);
-	if (ret)
-		return ret;
-	props = kfd_props_new();
-	if (!props)
-		return -ENOMEM;
-	kfd_fill_gpu(props, node, &n);
-	return kfd_topology_write_node(&dirs, node->gpu_id, "aldebaran",
-				       props);
+				     &n.p2p_links) ?:
+	      kfd_topology_write_name(&dirs, node->gpu_id, "aldebaran");
+	return ret ?: kfd_topology_write_gpu(dirs.node, node, &n);
 }
 
 /*

@@ -14,14 +14,20 @@
 
 #define KFD_DIR_FILES	3
 
+struct kfd_node;
+
 /**
  * struct kfd_topology_file - a file of the topology
  * @attr: sysfs attribute
  * @text: contents without the newline at the end; freed with the folder
+ * @text_svm: contents if @node supports SVM, likewise; NULL if that does not matter
+ * @node: GPU of @text_svm
  */
 struct kfd_topology_file {
 	struct attribute attr;
 	char *text;
+	char *text_svm;
+	const struct kfd_node *node;
 };
 
 /**
@@ -49,6 +55,13 @@ struct kfd_topology_dir *kfd_topology_mkdir_n(struct kobject *parent,
  */
 int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
 		       const char *text);
+/*
+ * As kfd_topology_write(), but the contents are @text_svm if @node supports SVM. A reader of the
+ * file waits until that is known. kfd_topology_clear() is called before @node is freed.
+ */
+int kfd_topology_write_svm(struct kfd_topology_dir *dir, const char *name,
+			   const char *text, const char *text_svm,
+			   const struct kfd_node *node);
 /* Remove every folder below nodes/, and wait for readers of the files in these folders. */
 void kfd_topology_clear(void);
 
@@ -70,8 +83,6 @@ int kfd_props_write(struct kfd_topology_dir *dir, struct kfd_props *props);
 int kfd_topology_item(struct kobject *parent, unsigned int n,
 		      void (*fill)(struct kfd_props *props, const void *arg),
 		      const void *arg);
-
-struct kfd_node;
 
 /*
  * kfd_topology_link.c: create a folder in @dir for each link of @node.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Creates and removes the topology's folders and files. The contents of a file are set when the
- * file is created, and do not change.
+ * file is created, and do not change. A file may have two texts: for a GPU with and without SVM.
  */
 #include <linux/slab.h>
 
+#include "svm/svm.h"
 #include "kfd_topology_priv.h"
 
 /* List of all folders below nodes/. A folder precedes its subfolders. */
@@ -13,9 +14,12 @@ static LIST_HEAD(kfd_topology_dirs);
 static ssize_t kfd_topology_show(struct kobject *kobj, struct attribute *attr,
 				 char *buf)
 {
-	return sysfs_emit(buf, "%s\n",
-			  container_of(attr, struct kfd_topology_file,
-				       attr)->text);
+	const struct kfd_topology_file *file =
+		container_of(attr, struct kfd_topology_file, attr);
+	/* svm_supported() may wait. The node exists: its removal waits for this function. */
+	bool svm = file->text_svm && svm_supported(file->node);
+
+	return sysfs_emit(buf, "%s\n", svm ? file->text_svm : file->text);
 }
 
 static void kfd_topology_release(struct kobject *kobj)
@@ -24,8 +28,10 @@ static void kfd_topology_release(struct kobject *kobj)
 		container_of(kobj, struct kfd_topology_dir, kobj);
 	unsigned int i;
 
-	for (i = 0; i < dir->n_files; i++)
+	for (i = 0; i < dir->n_files; i++) {
 		kfree(dir->files[i].text);
+		kfree(dir->files[i].text_svm);
+	}
 	kfree(dir);
 }
 
@@ -65,8 +71,9 @@ struct kfd_topology_dir *kfd_topology_mkdir_n(struct kobject *parent,
 	return kfd_topology_mkdir(parent, name);
 }
 
-int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
-		       const char *text)
+int kfd_topology_write_svm(struct kfd_topology_dir *dir, const char *name,
+			   const char *text, const char *text_svm,
+			   const struct kfd_node *node)
 {
 	struct kfd_topology_file *file;
 
@@ -74,13 +81,24 @@ int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
 		return -ENOSPC;
 	file = &dir->files[dir->n_files];
 	file->text = kstrdup(text, GFP_KERNEL);
-	if (!file->text)
+	file->text_svm = kstrdup(text_svm, GFP_KERNEL);
+	if (!file->text || (text_svm && !file->text_svm)) {
+		kfree(file->text);
+		kfree(file->text_svm);
 		return -ENOMEM;
+	}
+	file->node = node;
 	dir->n_files++;
 	sysfs_attr_init(&file->attr);
 	file->attr.name = name;
 	file->attr.mode = 0444;
 	return sysfs_create_file(&dir->kobj, &file->attr);
+}
+
+int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
+		       const char *text)
+{
+	return kfd_topology_write_svm(dir, name, text, NULL, NULL);
 }
 
 void kfd_topology_clear(void)

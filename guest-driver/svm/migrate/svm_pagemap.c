@@ -295,6 +295,13 @@ static int svm_evict(struct kfd_node *node, bool all, bool removal)
  */
 int svm_node_evict(struct kfd_node *node, bool all)
 {
+	/*
+	 * While svm_node.vram_work makes the pages, none is in use, and svm_evict() must not look
+	 * at them. Do not wait for the work item: it does not run while workqueues are frozen.
+	 * Pairs with smp_store_release() in svm_node_ready().
+	 */
+	if (smp_load_acquire(&node->svm->pending))
+		return 0;
 	return svm_evict(node, all, false);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_node_evict);

@@ -14,6 +14,7 @@
 #include "process/kfd_node.h"
 #include "svm/migrate/svm_migrate.h"
 #include "svm/migrate/svm_migrate_priv.h"
+#include "svm/svm.h"
 #include "svm/svm_node.h"
 #include "tests/lib/svm_vram_mock.h"
 
@@ -26,6 +27,21 @@ static void stuck_locked(struct kunit *test)
 
 	svm_vram_mock_check(test, m, -EBUSY);
 	KUNIT_EXPECT_TRUE(test, PageLocked(m->page));
+	unlock_page(m->page);
+	svm_vram_mock_release(test, m);
+}
+
+/*
+ * The system begins to sleep while the pages are being made. Catches: svm_node_evict() looks at
+ * the pages, whose struct page may not be initialised yet, or waits for a frozen work item.
+ */
+static void stuck_pending(struct kunit *test)
+{
+	struct svm_vram_mock *m = svm_vram_mock_new(test);
+
+	m->sn.pending = true;
+	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), 0);
+	m->sn.pending = false;
 	unlock_page(m->page);
 	svm_vram_mock_release(test, m);
 }
@@ -369,6 +385,7 @@ static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_SLOW(stuck_locked),
 	KUNIT_CASE_SLOW(stuck_referenced),
 	KUNIT_CASE_SLOW(stuck_not_copied),
+	KUNIT_CASE(stuck_pending),
 	KUNIT_CASE(stuck_wanted),
 	KUNIT_CASE(touch_lends),
 	KUNIT_CASE(touch_killed),

@@ -29,6 +29,8 @@
 #define MAX_KIB_ROUND	16
 #define ENOUGH		50
 
+#define EARLY_ROUNDS	3	/* of unload_early(); its first unload is not early */
+
 static int rounds = 5;
 
 static int unload(void)
@@ -282,9 +284,26 @@ static void fence_kept(void)
 	tap_in_child(use, NULL);
 }
 
+/*
+ * Unload the module directly after a load, while a work item still makes the struct pages of VRAM.
+ * Catches: the unload does not wait for the work item, which then accesses the freed state of the
+ * GPU (KASAN); the unload waits for a work item that never runs.
+ */
+static void unload_early(void)
+{
+	int i;
+
+	for (i = 0; i < EARLY_ROUNDS; i++) {
+		ERRNO(0, unload_when_idle());
+		OK(load());
+	}
+	tap_in_child(use, NULL);
+}
+
 static const struct tap_case cases[] = {
 	{ "a module in use stays", in_use, 0 },
 	{ "unload and load", reload, 1 },
+	{ "unload directly after a load", unload_early, 1 },
 	{ "unload under a sync file", fence_kept, 1 },
 	{ "unload under a process that opened /dev/kfd without a GPU", process_without_gpu, 1 },
 };
