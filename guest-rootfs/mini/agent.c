@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The launcher's agent in the guest, process 1: runs one command for the launcher. The agent and
- * the launcher exchange frames over the virtio-serial port "vgpu.agent".
+ * the launcher exchange frames over the virtio-serial port "vgpu.agent". The agent is also the
+ * first program of the mini root file system, /init (init.c).
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,6 +27,8 @@
 
 #include <linux/netlink.h>
 #include <linux/random.h>
+
+#include "agent.h"
 
 /*
  * Kinds of frames. A frame is one byte of kind, four bytes with the length of the payload (little
@@ -71,7 +74,6 @@ struct run {
  * of such memory have to be reported, too.
  */
 #define LEAK_LATE_MS	500
-#define DEVICES		"/sbin/vgpu-devices"
 
 struct command {
 	pid_t pid;		/* 0 before the command has started and after it has ended */
@@ -101,7 +103,7 @@ static void be_late(enum frame kind)
 	}
 }
 
-static void die(const char *what)
+void die(const char *what)
 {
 	fprintf(stderr, "vgpu-agent: %s: %m\n", what);
 	sync();
@@ -259,7 +261,7 @@ static void set_size(int terminal, uint16_t rows, uint16_t columns)
 	ioctl(terminal, TIOCSWINSZ, &size);
 }
 
-static void unblock_signals(void)
+void unblock_signals(void)
 {
 	sigset_t none;
 
@@ -377,44 +379,6 @@ static void add_seed(const char *data, uint32_t size)
 		die("cannot seed the random number generator");
 	close(random);
 	free(info);
-}
-
-/*
- * Run vgpu-devices, which mounts the programs, loads the driver and mounts the host's folder.
- * `state` receives the state of the driver, which vgpu-devices prints.
- */
-static void attach_devices(char *state, size_t size)
-{
-	size_t used = 0;
-	int out[2];
-	pid_t pid;
-
-	if (pipe2(out, O_CLOEXEC))
-		die("cannot make pipes");
-	pid = fork();
-	if (pid < 0)
-		die("cannot start " DEVICES);
-	if (pid == 0) {
-		unblock_signals();
-		dup2(out[1], 1);
-		execl(DEVICES, DEVICES, NULL);
-		_exit(127);
-	}
-	close(out[1]);
-	while (used < size - 1) {
-		ssize_t done = read(out[0], state + used, size - 1 - used);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			break;
-		used += done;
-	}
-	close(out[0]);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	state[used] = '\0';
-	state[strcspn(state, "\n")] = '\0';
 }
 
 /*
@@ -548,11 +512,15 @@ int main(int argc, char **argv)
 	 * the driver is not loaded yet. The launcher then takes a snapshot of the guest before it
 	 * sends a frame. A guest restored from the snapshot first gets FRAME_SEED and FRAME_TIME.
 	 */
-	const char *driver = argc > 1 ? argv[1] : "absent";
+	char driver[32] = "absent";
 	struct signalfd_siginfo info;
 	sigset_t child;
 	int signals;
 
+	if (argc > 0 && !strcmp(argv[0], "/init"))
+		boot(driver, sizeof(driver));
+	else if (argc > 1)
+		snprintf(driver, sizeof(driver), "%s", argv[1]);
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);

@@ -95,7 +95,7 @@ def build() -> Step:
             *(f'cp {output} "$1{TARGET}/"' for output in test.outputs),
             f'ln -s {TARGET}/kfdtest "$1/usr/local/bin/kfdtest"',
             f'cp {ours.outputs[0]} "$1/usr/local/bin/"',
-            # This image is read-only. The guest mounts a writable layer in memory over it (guest-rootfs/mini/init).
+            # This image is read-only. The guest mounts a writable layer in memory over it (guest-rootfs/mini/root).
             f"mkfs.erofs -x-1 --exclude-regex='{MOUNTED}' {new} \"$1\"",
         ]
         _debian(job, pins()["rocm"]["packages"], hooks)

@@ -118,13 +118,15 @@ def programs() -> Step:
 
 def agent() -> tuple[Step, Path]:
     """Return two values: the step that builds the agent, and the path of the agent's binary. The agent
-    runs the launcher's commands in the guest."""
+    is the guest's first program, and runs the launcher's commands."""
     binary = BUILD / "agent"
+    code = [MINI / "agent.c", MINI / "init.c"]
 
     def make(job: Job) -> None:
-        job.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", binary, MINI / "agent.c", "-lutil"])
+        job.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", binary, *code, "-lutil"])
 
-    return Step("agent", "agent", make, fingerprint.of(MINI / "agent.c"), [binary], [apt.host_packages()]), binary
+    inputs = fingerprint.of(MINI / "agent.h", *code)
+    return Step("agent", "agent", make, inputs, [binary], [apt.host_packages()]), binary
 
 
 def build(flavour: str) -> Step:
@@ -188,7 +190,7 @@ def _put_base(archive: Archive) -> None:
     for folder in FOLDERS.split():
         archive.folder(folder)
     archive.console()
-    archive.file("init", (MINI / "init").read_bytes(), 0o755)
+    archive.link("init", "sbin/vgpu-agent")
     for file in sorted((MINI / "etc").iterdir()):
         archive.file(f"etc/{file.name}", file.read_bytes())
     archive.file("bin/busybox", shell.read_bytes(), 0o755)
@@ -196,7 +198,8 @@ def _put_base(archive: Archive) -> None:
         if applet != "busybox":
             archive.link(f"bin/{applet}", "busybox")
     archive.file("sbin/vgpu-agent", agent()[1].read_bytes(), 0o755)
-    archive.file("sbin/vgpu-devices", (MINI / "devices").read_bytes(), 0o755)
+    for script in ("devices", "root"):
+        archive.file(f"sbin/vgpu-{script}", (MINI / script).read_bytes(), 0o755)
     for path in sorted(libraries(_made_programs())):
         archive.file(str(path)[1:], path.read_bytes(), 0o755)
 

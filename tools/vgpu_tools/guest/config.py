@@ -95,13 +95,13 @@ class Guest:
         words += ["-smp", str(self.cpus), "-m", self.memory]
         words += ["-kernel", self.kernel_image(), "-initrd", self.initramfs()]
         append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
-        append += ["vgpu_wait=1"] if self.snapshot else []  # mini/init then starts the agent in state "waiting"
+        append += ["vgpu_wait=1"] if self.snapshot else []  # mini/init.c: the agent is then in state "waiting"
         append += [f"vgpu_agent_delay={self.late_frames}"] if self.late_frames else []
         if self.rootfs == "rocm":
             place = str(rocm.image()).replace(",", ",,")
             words += ["-drive", f"if=none,id=root,format=raw,read-only=on,file={place}"]
             words += ["-device", "virtio-blk-pci,drive=root"]
-            append += ["vgpu_root=vda"]  # the init of the mini root file system switches to this root
+            append += ["vgpu_root=vda"]  # mini/root changes to this root
         words += ["-append", " ".join(word for word in append if word)]
         words += ["-chardev", f"{console},id=console", "-serial", "chardev:console"]
         words += ["-chardev", f"socket,id=agent,fd={agent_fd}", "-device", "virtio-serial-pci,max_ports=2"]

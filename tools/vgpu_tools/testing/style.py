@@ -172,7 +172,8 @@ def _shell_syntax(log: Path, _: Plan) -> tuple[bool, str]:
     scripts = [
         ROOT / "vgpu",
         ROOT / ".ci/run",
-        ROOTFS / "mini/init",
+        ROOTFS / "mini/devices",
+        ROOTFS / "mini/root",
         GUEST_DRIVER / "apply.sh",
         QEMU_DEVICE / "apply.sh",
     ]
