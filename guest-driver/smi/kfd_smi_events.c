@@ -58,6 +58,15 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 }
 
 /*
+ * Return whether events have to be sent. The test takes no lock, so a client that is being added
+ * may miss an event. This is allowed.
+ */
+static bool kfd_smi_has_clients(const struct kfd_smi *smi)
+{
+	return !list_empty_careful(&smi->clients);
+}
+
+/*
  * Send @event to each interested client (kfd_smi_wants()). @pid: process that the event concerns,
  * or 0. @fmt and its arguments come from KFD_EVENT_FMT_*.
  */
@@ -70,11 +79,7 @@ static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
 	unsigned int len;
 	va_list args;
 
-	/*
-	 * Test without the lock. As a result, a client that is being added may miss this event.
-	 * This is allowed.
-	 */
-	if (list_empty_careful(&smi->clients))
+	if (!kfd_smi_has_clients(smi))
 		return;
 	len = scnprintf(line, sizeof(line), "%x ", event);
 	va_start(args, fmt);
@@ -153,8 +158,11 @@ void kfd_smi_queue_restore(struct kfd_smi *smi, pid_t pid, bool on)
 void kfd_smi_fault_start(struct kfd_smi *smi, pid_t pid, unsigned long page,
 			 bool write)
 {
-	u64 now = ktime_get_boottime_ns();
+	u64 now;
 
+	if (!kfd_smi_has_clients(smi))
+		return;
+	now = ktime_get_boottime_ns();
 	kfd_smi_event(smi, pid, KFD_SMI_EVENT_PAGE_FAULT_START,
 		      KFD_EVENT_FMT_PAGEFAULT_START(now, pid, page,
 						    smi->gpu_id,
@@ -173,8 +181,11 @@ void kfd_smi_fault_start(struct kfd_smi *smi, pid_t pid, unsigned long page,
 void kfd_smi_fault_end(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		       bool moved)
 {
-	u64 now = ktime_get_boottime_ns();
+	u64 now;
 
+	if (!kfd_smi_has_clients(smi))
+		return;
+	now = ktime_get_boottime_ns();
 	kfd_smi_event(smi, pid, KFD_SMI_EVENT_PAGE_FAULT_END,
 		      KFD_EVENT_FMT_PAGEFAULT_END(now, pid, page, smi->gpu_id,
 						  moved ? 'M' : 'U'));
@@ -193,8 +204,11 @@ void kfd_smi_fault_end(struct kfd_smi *smi, pid_t pid, unsigned long page,
 void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		   unsigned long npages, enum KFD_SVM_UNMAP_TRIGGERS trigger)
 {
-	u64 now = ktime_get_boottime_ns();
+	u64 now;
 
+	if (!kfd_smi_has_clients(smi))
+		return;
+	now = ktime_get_boottime_ns();
 	kfd_smi_event(smi, pid, KFD_SMI_EVENT_UNMAP_FROM_GPU,
 		      KFD_EVENT_FMT_UNMAP_FROM_GPU(now, pid, page, npages,
 						   smi->gpu_id, trigger));
@@ -224,8 +238,11 @@ static u32 move_to(const struct kfd_smi_move *m)
 void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
 			u32 preferred_loc)
 {
-	u64 now = ktime_get_boottime_ns();
+	u64 now;
 
+	if (!kfd_smi_has_clients(m->smi))
+		return;
+	now = ktime_get_boottime_ns();
 	kfd_smi_event(m->smi, m->pid, KFD_SMI_EVENT_MIGRATE_START,
 		      KFD_EVENT_FMT_MIGRATE_START(now, m->pid, m->page,
 						  m->npages, move_from(m),
@@ -241,8 +258,11 @@ void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
  */
 void kfd_smi_move_end(const struct kfd_smi_move *m)
 {
-	u64 now = ktime_get_boottime_ns();
+	u64 now;
 
+	if (!kfd_smi_has_clients(m->smi))
+		return;
+	now = ktime_get_boottime_ns();
 	kfd_smi_event(m->smi, m->pid, KFD_SMI_EVENT_MIGRATE_END,
 		      KFD_EVENT_FMT_MIGRATE_END(now, m->pid, m->page,
 						m->npages, move_from(m),
