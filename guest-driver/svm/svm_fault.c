@@ -168,7 +168,6 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 				      struct svm_interval *win)
 {
 	struct kfd_node *node = svm_process(r->svms)->pdds[gpu]->node;
-	enum svm_map_access access = f->write ? SVM_MAP_WRITE : SVM_MAP_READ;
 	struct svm_interval bounds = {
 		max(r->iv.first, vma->vm_start >> PAGE_SHIFT),
 		min(r->iv.last, (vma->vm_end >> PAGE_SHIFT) - 1),
@@ -187,7 +186,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 
 	kfd_smi_fault_start(&node->smi, pid, f->page, f->write);
 	moved = svm_fault_place(r, *win, loc);
-	ret = svm_map_pages(r, gpu, *win, access);
+	ret = svm_map_in_vma(r, gpu, *win, f->write);
 	if (ret && win->first < win->last) {
 		/*
 		 * Perhaps only a neighbouring page has no memory (-EFAULT), keeps changing
@@ -197,7 +196,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 		 */
 		win->first = f->page;
 		win->last = f->page;
-		ret = svm_map_pages(r, gpu, *win, access);
+		ret = svm_map_in_vma(r, gpu, *win, f->write);
 	}
 	kfd_smi_fault_end(&node->smi, pid, f->page, moved);
 	switch (ret) {

@@ -389,29 +389,40 @@ bool svm_map_present(struct svm_range *r, unsigned int gpu,
 	return !ret;
 }
 
-int svm_map_pages(struct svm_range *r, unsigned int gpu,
-		  struct svm_interval iv, enum svm_map_access access)
+int svm_map_in_vma(struct svm_range *r, unsigned int gpu, struct svm_interval iv, bool write)
 {
-	struct svm_range_list *svms = r->svms;
 	struct svm_interval chunk = { .first = iv.first };
 
 	while (chunk.first <= iv.last) {
-		unsigned long addr = chunk.first << PAGE_SHIFT;
-		struct vm_area_struct *vma = vma_lookup(svms->mm, addr);
+		int ret;
+
+		chunk.last = min(chunk.first | (SVM_CHUNK_PAGES - 1), iv.last);
+		ret = svm_map_chunk(r, gpu, chunk, write);
+		if (ret)
+			return ret;
+		chunk.first = chunk.last + 1;
+	}
+	return 0;
+}
+
+int svm_map_pages(struct svm_range *r, unsigned int gpu, struct svm_interval iv)
+{
+	struct svm_interval part = { .first = iv.first };
+
+	while (part.first <= iv.last) {
+		struct vm_area_struct *vma = vma_lookup(r->svms->mm, part.first << PAGE_SHIFT);
 		bool write;
 		int ret;
 
 		if (!vma)
 			return -EFAULT;
-		write = access == SVM_MAP_WRITE ||
-			(access == SVM_MAP_VMA && (vma->vm_flags & VM_WRITE) &&
-			 !(r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO));
-		chunk.last = min3(chunk.first | (SVM_CHUNK_PAGES - 1), iv.last,
-				  (vma->vm_end >> PAGE_SHIFT) - 1);
-		ret = svm_map_chunk(r, gpu, chunk, write);
+		write = (vma->vm_flags & VM_WRITE) &&
+			!(r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO);
+		part.last = min(iv.last, (vma->vm_end >> PAGE_SHIFT) - 1);
+		ret = svm_map_in_vma(r, gpu, part, write);
 		if (ret)
 			return ret;
-		chunk.first = chunk.last + 1;
+		part.first = part.last + 1;
 	}
 	return 0;
 }
@@ -424,7 +435,7 @@ static int svm_map_what_is_there(struct svm_range *r, unsigned int gpu,
 				 struct svm_interval iv)
 {
 	unsigned long mid = iv.first + (iv.last - iv.first) / 2;
-	int ret = svm_map_pages(r, gpu, iv, SVM_MAP_VMA);
+	int ret = svm_map_pages(r, gpu, iv);
 
 	if (ret != -EFAULT && ret != -EPERM)
 		return ret;
@@ -474,8 +485,7 @@ int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient)
 		if (lenient)
 			ret = svm_map_range_lenient(r, gpu);
 		else
-			ret = svm_map_pages(r, gpu, svm_range_interval(r),
-					    SVM_MAP_VMA);
+			ret = svm_map_pages(r, gpu, svm_range_interval(r));
 		if (ret)
 			return ret;
 	}

@@ -17,28 +17,34 @@ struct svm_range_list;
 #define SVM_CHUNK_ORDER		9
 #define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* pages that one page table maps */
 
-/* Access that svm_map_pages() has to give to the GPU. */
-enum svm_map_access {
-	SVM_MAP_READ,		/* readable, and writable if the CPU's PTE and range allow it */
-	SVM_MAP_WRITE,		/* readable and writable; -EPERM if the VMA forbids writes */
-	SVM_MAP_VMA,		/* readable, and writable if VMA and range allow it */
-};
-
 int svm_map_buf_init(struct svm_range_list *svms);
 void svm_map_buf_fini(struct svm_range_list *svms);
 /*
- * Map the pages @iv of @r for GPU index @gpu, and fault in missing pages. The caller holds
- * svm_lock(). After an error, earlier pages stay mapped. Returns:
+ * Map the pages @iv of @r for GPU index @gpu, and fault in missing pages. The pages become
+ * readable, and writable if VMA and range allow it. The caller holds svm_lock(). After an error,
+ * earlier pages stay mapped. Returns:
  *
  * - 0, -ENOMEM
  * - -EFAULT: a page has no memory, is not readable, or lost its content in a reset
- * - -EPERM: the VMA forbids SVM_MAP_WRITE
+ * - -EPERM: the VMA forbids writes
  * - -EINVAL: a page is outside of the GPU's address space
  * - -EIO: the device cannot address a page
  * - -EAGAIN: the memory map keeps changing
  */
-int svm_map_pages(struct svm_range *r, unsigned int gpu,
-		  struct svm_interval iv, enum svm_map_access access);
+int svm_map_pages(struct svm_range *r, unsigned int gpu, struct svm_interval iv);
+/**
+ * svm_map_in_vma() - svm_map_pages() for a caller that has found the VMA
+ * @r: range of the pages
+ * @gpu: index of the GPU
+ * @iv: pages, all within one VMA
+ * @write: true: the pages become writable; false: those pages become writable that the CPU's
+ *         entries and the range allow to be written
+ *
+ * Context: svm_lock() is held.
+ *
+ * Return: as svm_map_pages().
+ */
+int svm_map_in_vma(struct svm_range *r, unsigned int gpu, struct svm_interval iv, bool write);
 /*
  * Map the pages @iv of @r for GPU index @gpu, if the CPU has mapped all of them to system memory,
  * and for writes, too, if @write is true. @iv lies within one VMA and one page table. Faults no
