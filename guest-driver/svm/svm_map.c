@@ -148,15 +148,11 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 	struct svm_map_buf *buf = r->svms->map_buf;
 	struct device *dev = node->vdev->drm.dev;
 	struct svm_view view = { .node = node };
-	u64 flags[SVM_OUT_OF_REACH][2];
 	int place = SVM_IN_SYSTEM;
+	int kind, last = -1;
 	unsigned long i;
-	unsigned int k;
+	u64 flags = 0;
 
-	for (k = 0; k < SVM_OUT_OF_REACH; k++) {
-		flags[k][false] = svm_pte_flags(r->attrs.flags, k, false);
-		flags[k][true] = svm_pte_flags(r->attrs.flags, k, true);
-	}
 	buf->n_spans = 0;
 	buf->n_peer = 0;
 	for (i = 0; i < npages; i++) {
@@ -176,7 +172,12 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 		if (place < 0)
 			break;
 		buf->n_peer += place == SVM_IN_PEER;
-		svm_add_span(buf, addr, flags[place][writable]);
+		/* Most pages have the flags of the page before. */
+		kind = 2 * place + writable;
+		if (kind != last)
+			flags = svm_pte_flags(r->attrs.flags, place, writable);
+		last = kind;
+		svm_add_span(buf, addr, flags);
 	}
 	buf->lost = view.lost;
 	if (place >= 0)
