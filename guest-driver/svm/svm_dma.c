@@ -82,6 +82,26 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev)
 		kfree(chunk);
 	}
 	xa_destroy(&gpu->dma);
+	kfree(gpu->dma_spare);
+}
+
+/* Return a chunk of free slots, or NULL. */
+static struct svm_dma_chunk *svm_dma_chunk_get(struct svm_gpu *gpu)
+{
+	struct svm_dma_chunk *chunk = xchg(&gpu->dma_spare, NULL);
+
+	return chunk ? chunk : kzalloc(sizeof(*chunk), GFP_KERNEL);
+}
+
+void svm_dma_prepare(struct svm_gpu *gpu)
+{
+	struct svm_dma_chunk *chunk;
+
+	if (READ_ONCE(gpu->dma_spare))
+		return;
+	chunk = kzalloc(sizeof(*chunk), GFP_NOWAIT | __GFP_NOWARN);
+	/* Order the zeros before the pointer: no lock does so for svm_dma_chunk_get(). */
+	smp_store_release(&gpu->dma_spare, chunk);
 }
 
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv)
@@ -95,7 +115,7 @@ int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv)
 
 		if (xa_load(&gpu->dma, index))
 			continue;
-		chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
+		chunk = svm_dma_chunk_get(gpu);
 		if (!chunk)
 			return -ENOMEM;
 		ret = xa_err(xa_store(&gpu->dma, index, chunk, GFP_KERNEL));

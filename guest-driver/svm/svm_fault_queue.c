@@ -19,6 +19,7 @@
 #include "svm_fault.h"
 #include "svm_fault_ahead.h"
 #include "svm_fault_queue.h"
+#include "svm_map.h"
 #include "svm_node.h"
 #include "svm_range.h"
 #include "svm_trace.h"
@@ -231,8 +232,11 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 	return found;
 }
 
-/* Report a no-retry fault, or handle and acknowledge a retry fault. */
-static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
+/*
+ * Report a no-retry fault, or handle and acknowledge a retry fault. Return true if the fault was
+ * repaired.
+ */
+static bool svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {
 	struct kfd_process *p = q->svms ? svm_process(q->svms) : NULL;
 	struct svm_interval win;
@@ -241,7 +245,7 @@ static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 
 	if (!f->retry) {
 		svm_fault_report(q->node, p, f);
-		return;
+		return false;
 	}
 	verdict = svm_fault_service(q->node, p, f, &win);
 	/*
@@ -254,9 +258,21 @@ static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 	svm_fault_ack(q, f);
 	/* After a repair, acknowledge other faults of the batch that the new mapping resolves. */
 	if (verdict != SVM_FAULT_REPAIRED)
-		return;
+		return false;
 	while (svm_fault_take(q, f, &win, &other))
 		svm_fault_ack(q, &other);
+	return true;
+}
+
+/*
+ * Called after a repair, when its engine runs again: allocate memory for the next repair. @q
+ * belongs to a process.
+ */
+static void svm_fault_prepare(struct svm_fault_queue *q)
+{
+	struct svm_gpu *g = container_of(q, struct svm_gpu, faults);
+
+	svm_map_prepare(q->svms, g - q->svms->gpus);
 }
 
 /* Move the faults that have arrived to @q->batch. */
@@ -308,8 +324,11 @@ static bool svm_fault_run(struct svm_fault_queue *q)
 
 	svm_fault_next_batch(q);
 	while (svm_fault_take(q, NULL, NULL, &f)) {
-		svm_fault_handle(q, &f);
+		bool repaired = svm_fault_handle(q, &f);
+
 		svm_fault_ahead(q);
+		if (repaired)
+			svm_fault_prepare(q);
 		cond_resched();
 	}
 	svm_cam_resume(q);

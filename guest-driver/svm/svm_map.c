@@ -10,6 +10,7 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <kunit/visibility.h>
 
 #include "mm/vgpu_userptr.h"
 #include "process/kfd_node.h"
@@ -427,6 +428,16 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu, struct svm_interval iv)
 	}
 	return 0;
 }
+
+void svm_map_prepare(struct svm_range_list *svms, unsigned int gpu)
+{
+	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
+
+	svm_dma_prepare(&svms->gpus[gpu]);
+	if (vm)
+		vgpu_vm_prepare_table(vm);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_map_prepare);
 
 /*
  * Map @iv as svm_map_pages() does, but skip pages without memory or access. Bisects @iv

@@ -58,6 +58,17 @@ bool svm_map_present(struct svm_range *r, unsigned int gpu,
  * caller holds svm_lock(). Returns as svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
+/**
+ * svm_map_prepare() - allocate the memory that the repair of the next fault may need
+ * @svms: ranges of the process
+ * @gpu: index of the GPU
+ *
+ * Memory whose 2 MiB no fault has mapped yet needs a page table and slots for DMA addresses. This
+ * function allocates one of each, so that the repair does not do so while an engine waits.
+ *
+ * Context: the worker of svm_gpu.faults, without locks. Waits for nothing.
+ */
+void svm_map_prepare(struct svm_range_list *svms, unsigned int gpu);
 /*
  * Clear the page table entries of @iv on the GPUs of r->mapped, and unmap the pages from DMA. The
  * caller holds r->lock, and may be a notifier.
@@ -98,6 +109,15 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
  * holds svms->lock. Returns 0 or -ENOMEM.
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
+/**
+ * svm_dma_prepare() - allocate a chunk of slots for a later svm_dma_reserve()
+ * @gpu: state of the process on the GPU
+ *
+ * Does nothing if a chunk is there already, or without memory.
+ *
+ * Context: the worker of svm_gpu.faults, which alone calls this. Waits for nothing.
+ */
+void svm_dma_prepare(struct svm_gpu *gpu);
 /*
  * Replace the slots of @iv by @addrs. Unmaps old pages from DMA, so the GPU's entries must be
  * replaced first. The caller holds the range's lock.

@@ -19,6 +19,7 @@
 #include "svm_interval.h"
 
 struct svm_criu_metadata_list;
+struct svm_dma_chunk;
 struct svm_map_buf;
 
 #define SVM_MAX_GPU	64
@@ -66,6 +67,11 @@ struct svm_gpu {
 	bool cleared;
 	/** @dma: DMA addresses of mapped system pages, in chunks of 512 pages (svm_dma.c) */
 	struct xarray dma;
+	/**
+	 * @dma_spare: chunk that is not in @dma, or NULL. The next svm_dma_reserve() that needs a
+	 * chunk takes it. Only the worker of @faults sets it, without a lock
+	 */
+	struct svm_dma_chunk *dma_spare;
 	/**
 	 * @pulls: ring buffer of the last SVM_PULLS pulls. A fault that migrates pages to VRAM of
 	 * this GPU is a pull. Under svm_range_list.lock

@@ -88,6 +88,11 @@ struct vgpu_pt {
 	struct vgpu_pt_table *root;
 	/** @empty: list of tables that may be empty */
 	struct list_head empty;
+	/**
+	 * @spare: PTB that is not in the tree, or NULL. The next vgpu_pt_reserve() that needs a PTB
+	 * takes it. The functions that change @spare exclude each other, as growth and trim do
+	 */
+	struct vgpu_pt_table *spare;
 	/** @written: number of entries written since vgpu_vm_write.c last reset this counter */
 	u64 written;
 	/** @by_cpu: number of the entries in @written that the CPU wrote */
@@ -100,6 +105,8 @@ int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
 void vgpu_pt_fini(struct vgpu_pt *pt);
 u64 vgpu_pt_root_addr(const struct vgpu_pt *pt);
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last);
+void vgpu_pt_prepare(struct vgpu_pt *pt);
+void vgpu_pt_drop_spare(struct vgpu_pt *pt);
 void vgpu_pt_trim(struct vgpu_pt *pt,
 		  bool (*keep)(struct vgpu_pt *pt, u64 first, u64 last),
 		  struct list_head *out);

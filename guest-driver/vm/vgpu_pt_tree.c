@@ -50,23 +50,21 @@ void vgpu_pt_note_used(struct vgpu_pt_table *table)
 	list_del_init(&table->empty_link);
 }
 
-static struct vgpu_pt_table *pt_table_new(struct vgpu_pt *pt,
-					  unsigned int level, u64 page)
+/* Allocate a table of zeros. The caller sets vgpu_pt_table.first and links the table. */
+static struct vgpu_pt_table *pt_table_new(struct vgpu_pt *pt, unsigned int level, gfp_t gfp)
 {
 	size_t children = level > VGPU_LEVEL_PTB ? VGPU_PT_ENTRIES : 0;
 	struct vgpu_pt_table *table;
 	int ret;
 
-	table = kzalloc(struct_size(table, child, children), GFP_KERNEL);
+	table = kzalloc(struct_size(table, child, children), gfp);
 	if (!table)
 		return ERR_PTR(-ENOMEM);
 	table->level = level;
-	table->first = ALIGN_DOWN(page, pt_table_pages(level));
 	INIT_LIST_HEAD(&table->empty_link);
 	ret = -ENOMEM;
 	if (level == VGPU_LEVEL_PDB0) {
-		table->leaf = kcalloc(VGPU_PT_ENTRIES, sizeof(*table->leaf),
-				      GFP_KERNEL);
+		table->leaf = kcalloc(VGPU_PT_ENTRIES, sizeof(*table->leaf), gfp);
 		if (!table->leaf)
 			goto err;
 	}
@@ -111,7 +109,7 @@ int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
 {
 	*pt = (struct vgpu_pt) { .ops = ops, .vram_base = vram_base };
 	INIT_LIST_HEAD(&pt->empty);
-	pt->root = pt_table_new(pt, VGPU_LEVEL_PDB2, 0);
+	pt->root = pt_table_new(pt, VGPU_LEVEL_PDB2, GFP_KERNEL);
 	if (IS_ERR(pt->root)) {
 		int ret = PTR_ERR(pt->root);
 
@@ -130,6 +128,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_init);
  */
 void vgpu_pt_fini(struct vgpu_pt *pt)
 {
+	if (pt->spare)
+		pt_table_free(pt->spare);
+	pt->spare = NULL;
 	if (pt->root)
 		pt_tree_free(pt->root);
 	pt->root = NULL;
@@ -148,6 +149,17 @@ u64 vgpu_pt_root_addr(const struct vgpu_pt *pt)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_root_addr);
 
+/* Returns a table of @level with zeros: the spare one, if @level is the lowest, or a new one. */
+static struct vgpu_pt_table *pt_table_get(struct vgpu_pt *pt, unsigned int level)
+{
+	struct vgpu_pt_table *table = pt->spare;
+
+	if (!table || level != VGPU_LEVEL_PTB)
+		return pt_table_new(pt, level, GFP_KERNEL);
+	pt->spare = NULL;
+	return table;
+}
+
 /* Returns the table below @table that translates @page; creates it if it is missing. */
 static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 					  struct vgpu_pt_table *table, u64 page)
@@ -157,9 +169,10 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 
 	if (child)
 		return child;
-	child = pt_table_new(pt, table->level - 1, page);
+	child = pt_table_get(pt, table->level - 1);
 	if (IS_ERR(child))
 		return child;
+	child->first = ALIGN_DOWN(page, pt_table_pages(child->level));
 	child->parent = table;
 
 	/* Order the writes of the child's zeros before the write of the pointer to the child. */
@@ -203,6 +216,40 @@ int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_reserve);
+
+/**
+ * vgpu_pt_prepare() - allocate a PTB for a later vgpu_pt_reserve()
+ * @pt: tree, not locked; no vgpu_pt_reserve() or vgpu_pt_drop_spare() runs
+ *
+ * Does nothing if a PTB is there already, or without memory.
+ *
+ * Context: does not wait for memory.
+ */
+void vgpu_pt_prepare(struct vgpu_pt *pt)
+{
+	struct vgpu_pt_table *table;
+
+	if (pt->spare)
+		return;
+	table = pt_table_new(pt, VGPU_LEVEL_PTB, GFP_NOWAIT | __GFP_NOWARN);
+	if (!IS_ERR(table))
+		pt->spare = table;
+}
+
+/**
+ * vgpu_pt_drop_spare() - free the PTB that vgpu_pt_prepare() has allocated
+ * @pt: tree, not locked; no vgpu_pt_reserve() or vgpu_pt_prepare() runs
+ *
+ * No hardware has seen the table, so no TLB flush is needed.
+ */
+void vgpu_pt_drop_spare(struct vgpu_pt *pt)
+{
+	if (!pt->spare)
+		return;
+	pt->ops->free(pt, &pt->spare->mem);
+	pt_table_free(pt->spare);
+	pt->spare = NULL;
+}
 
 /**
  * vgpu_pt_find_pdb0() - find the PDB0 table that translates a page

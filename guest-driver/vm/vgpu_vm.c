@@ -295,6 +295,30 @@ int vgpu_vm_try_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_try_reserve_tables);
 
 /**
+ * vgpu_vm_prepare_table() - allocate a page table for a later reservation
+ * @vm: address space
+ *
+ * The next vgpu_vm_reserve_tables() that needs a PTB then allocates none. The memory comes from the
+ * free pieces of the pool, as for vgpu_vm_try_reserve_tables(). Does nothing without memory, or if
+ * another task holds alloc_lock. vgpu_vm_trim() frees the table if it is still unused then.
+ *
+ * Context: waits for nothing.
+ */
+void vgpu_vm_prepare_table(struct vgpu_vm *vm)
+{
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
+	/* Test without the lock first: most repairs of faults need no new table. */
+	if (READ_ONCE(vs->pt.spare) || !mutex_trylock(&vs->alloc_lock))
+		return;
+	vs->pool_only = true;
+	vgpu_pt_prepare(&vs->pt);
+	vs->pool_only = false;
+	mutex_unlock(&vs->alloc_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_prepare_table);
+
+/**
  * vgpu_vm_unreserve_tables() - undo one reservation of tables
  * @vm: address space
  *

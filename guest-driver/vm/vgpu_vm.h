@@ -91,6 +91,7 @@ struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid,
 void vgpu_vm_destroy(struct vgpu_vm *vm);
 int vgpu_vm_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last);
 int vgpu_vm_try_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last);
+void vgpu_vm_prepare_table(struct vgpu_vm *vm);
 void vgpu_vm_unreserve_tables(struct vgpu_vm *vm);
 void vgpu_vm_lock_pt(struct vgpu_vm *vm);
 void vgpu_vm_unlock_pt(struct vgpu_vm *vm);

@@ -28,7 +28,7 @@ static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
 }
 
 /**
- * vgpu_vm_trim() - free empty tables
+ * vgpu_vm_trim() - free empty tables, and the table of vgpu_vm_prepare_table()
  * @vm: address space, alloc_lock held
  *
  * Does nothing between vgpu_vm_reserve_tables() and vgpu_vm_unreserve_tables(), or if the device is
@@ -53,6 +53,8 @@ void vgpu_vm_trim(struct vgpu_vm *vm)
 		vgpu_vm_publish(vm, true);
 	mutex_unlock(&vs->pt_lock);
 	vgpu_pt_free(&vs->pt, &out);
+	/* The spare table may be the last one in its BO. */
+	vgpu_pt_drop_spare(&vs->pt);
 	drm_dev_exit(idx);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_trim);
@@ -99,7 +101,7 @@ void vgpu_vm_trim_later(struct vgpu_vm *vm)
  */
 void vgpu_vm_make_room(struct vgpu_vm *vm)
 {
-	if (!vgpu_vm_pool_has_room(vm) && !list_empty(&to_vm_state(vm)->pt.empty))
+	if (!list_empty(&to_vm_state(vm)->pt.empty) && !vgpu_vm_pool_has_room(vm))
 		vgpu_vm_trim(vm);
 }
 

@@ -7,10 +7,13 @@
 #include <linux/bitfield.h>
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
+#include <linux/kref.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
@@ -224,6 +227,64 @@ static void map_parts(struct kunit *test)
 		map_check(test, m, i,
 			  svm_interval_has(before, i) || svm_interval_has(one, i) ||
 			  svm_interval_has(after, i) ? MAP_RW : 0, 1 + i);
+	map_mock_end(m);
+}
+
+/*
+ * Let the worker of the process serve a write fault at page @i, and wait for the worker. The caller
+ * has initialised m->p.ref and BAR 2.
+ */
+static void map_serve_by_worker(struct map_mock *m, unsigned int i)
+{
+	struct svm_fault_queue *q = &m->p.svms->gpus[0].faults;
+	struct svm_fault *f = &m->sn.slots[0];
+
+	*f = (struct svm_fault){
+		.page = m->page + i, .ts = MAP_TS, .not_present = true, .retry = true,
+		.write = true,
+	};
+	kref_get(&m->p.ref);	/* the worker drops it */
+	spin_lock_irq(&m->sn.fault_lock);
+	list_add_tail(&f->link, &q->pending);
+	q->scheduled = true;
+	spin_unlock_irq(&m->sn.fault_lock);
+	queue_work(q->wq, &q->work);
+	svm_fault_flush(m->p.svms);
+}
+
+/*
+ * Catches: after a repair, the worker does not allocate the table and the DMA slots that the next
+ * repair may need; the next repair allocates others nevertheless, or writes wrong entries into the
+ * table.
+ */
+static void map_prepared(struct kunit *test)
+{
+	struct map_mock *m = map_mock_new(test, MAP_PAGES);
+	struct svm_gpu *g = &m->p.svms->gpus[0];
+	struct svm_dma_chunk *chunk;
+	struct svm_interval win;
+	u32 *doorbells;
+
+	doorbells = kunit_kzalloc(test, VGPU_DOORBELL_BAR_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, doorbells);
+	m->vm->hw.doorbell = (void __iomem __force *)doorbells;
+	kref_init(&m->p.ref);
+	map_touch(test, m, 1, true);
+	map_serve_by_worker(m, MAP_FAULT);
+	KUNIT_EXPECT_EQ(test, kref_read(&m->p.ref), 1);
+	map_check(test, m, MAP_FAULT, MAP_RW, 1 + MAP_FAULT);
+	chunk = g->dma_spare;
+	KUNIT_EXPECT_NOT_NULL(test, chunk);
+	KUNIT_EXPECT_NOT_NULL(test, m->vm->vm.pt.spare);
+
+	/* Page 0 lies in another granule. */
+	map_fault(test, m, 0, true, 0, MAP_PAGES - 1, &win);
+	KUNIT_EXPECT_NULL(test, g->dma_spare);
+	KUNIT_EXPECT_PTR_EQ(test, xa_load(&g->dma, m->page >> SVM_CHUNK_ORDER), chunk);
+	KUNIT_EXPECT_NULL(test, m->vm->vm.pt.spare);
+	map_check(test, m, 0, MAP_RW, 1);
+	map_check(test, m, win.last, MAP_RW, 1 + win.last);
+	map_check(test, m, MAP_FAULT, MAP_RW, 1 + MAP_FAULT);
 	map_mock_end(m);
 }
 
@@ -463,6 +524,7 @@ static void ahead_yields(struct kunit *test)
 static struct kunit_case map_cases[] = {
 	KUNIT_CASE(map_mixed),
 	KUNIT_CASE(map_parts),
+	KUNIT_CASE(map_prepared),
 	KUNIT_CASE(ahead_note),
 	KUNIT_CASE(ahead_stream),
 	KUNIT_CASE(ahead_attributes),

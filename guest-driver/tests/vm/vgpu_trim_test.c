@@ -274,6 +274,54 @@ static void trim_try_reserve(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
+/*
+ * Catches: a reservation allocates a table although one is prepared; the prepared table gets a
+ * wrong place in the tree, so that its entry in the PDB0 stays when the table is freed
+ * (vgpu_vm_mock.c checks this); more than one table is prepared, or one is never freed;
+ * vgpu_vm_prepare_table() waits for alloc_lock, or allocates VRAM, which the mock does not have, so
+ * that the test would crash.
+ */
+static void trim_prepared(struct kunit *test)
+{
+	const struct vgpu_vm_span span = {
+		.npages = 1, .pte_flags = VM_MOCK_RW | VGPU_PTE_VALID,
+	};
+	struct vm_mock *m = vm_mock_new(test, false);
+	const struct vgpu_pt_ops mock_ops = m->ops;
+	const u64 page = VM_MOCK_FIRST + 700;
+	struct vgpu_vm *vm = &m->vm.base;
+
+	mutex_lock(&m->vm.alloc_lock);
+	vgpu_vm_prepare_table(vm);
+	mutex_unlock(&m->vm.alloc_lock);
+	/* Let the driver allocate the table, from a pool without pieces. */
+	m->ops = vgpu_vm_pt_ops;
+	vgpu_vm_prepare_table(vm);
+	m->ops = mock_ops;
+	KUNIT_EXPECT_FALSE(test, m->vm.pool_only);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+
+	vgpu_vm_prepare_table(vm);
+	vgpu_vm_prepare_table(vm);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 2);
+	/* Leave memory for the missing PDB1 and PDB0 only. */
+	m->limit = 4;
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(vm, page, page), 0);
+	m->limit = VM_MOCK_TABLES;
+	vgpu_vm_lock_pt(vm);
+	vgpu_vm_write_spans(vm, page, &span, 1);
+	vgpu_vm_unlock_pt(vm);
+	vgpu_vm_unreserve_tables(vm);
+	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(vm, page), 0);
+	vgpu_vm_prepare_table(vm);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 5);
+	vgpu_vm_clear_range(vm, page, page, false);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+	/* The teardown frees this one. */
+	vgpu_vm_prepare_table(vm);
+}
+
 static struct kunit_case trim_cases[] = {
 	KUNIT_CASE(trim_all),
 	KUNIT_CASE(trim_keeps_used),
@@ -286,6 +334,7 @@ static struct kunit_case trim_cases[] = {
 	KUNIT_CASE(trim_after_failure),
 	KUNIT_CASE(trim_makes_room),
 	KUNIT_CASE(trim_try_reserve),
+	KUNIT_CASE(trim_prepared),
 	{}
 };
 
