@@ -23,8 +23,8 @@ from vgpu_tools.base.paths import BENCH, QEMU_DEVICE
 from vgpu_tools.bench import curve_guest, curves, fit, growth, host_memory, migration
 from vgpu_tools.bench.curve_guest import CurveError, Recorder
 from vgpu_tools.bench.curves import BY_NAME, CURVES, POINTS, CurveFile, Measured
+from vgpu_tools.bench.kept import Kept, Origin
 from vgpu_tools.docs import growth_page
-from vgpu_tools.guest import accel
 from vgpu_tools.guest.launch import Streams
 from vgpu_tools.guest.result import Result, Verdict
 from vgpu_tools.guest.session import Migration
@@ -437,12 +437,13 @@ class Steps(Test):
     """The order of the steps, and what happens if one fails or the time is over."""
 
     def measured(self, steps: list[growth.Step], seconds: int = 100) -> tuple[CurveFile, list[str]]:
+        console = rich.console.Console(file=io.StringIO())
         with (
+            tempfile.TemporaryDirectory() as folder,
             mock.patch.object(growth, "steps", return_value=steps),
-            mock.patch.object(growth, "output_of", return_value=""),
-            mock.patch.object(accel, "choose", return_value="tcg"),
         ):
-            return growth.measure((), NOTHING_SET, seconds, 10, rich.console.Console(file=io.StringIO()))
+            kept = Kept(Path(folder) / "x", Origin(commit="1a", machine="TCG", processor="", sources="2b"))
+            return growth.measure((), NOTHING_SET, seconds, 10, console, kept)
 
     def test_choice(self) -> None:
         """Catches: a part has no step, or a step of another part runs; an unknown part is ignored."""

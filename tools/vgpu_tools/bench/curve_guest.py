@@ -20,7 +20,7 @@ from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure, refused_by_machine
 from vgpu_tools.base.paths import BUILD, CACHE
 from vgpu_tools.bench import host_memory
-from vgpu_tools.bench.curves import BY_NAME, POINTS, Samples
+from vgpu_tools.bench.curves import BY_NAME, CURVES, POINTS, Samples
 from vgpu_tools.bench.host_memory import Used
 from vgpu_tools.guest import options, qmp
 from vgpu_tools.guest.launch import Run, Streams
@@ -74,13 +74,49 @@ def _parsed(line: str) -> _Value | _LeftOut | Hold:
         raise CurveError(f"no value of a curve: {line}: {reason}") from error
 
 
-class Recorder:
-    """The values of all curves, and the reasons why points are left out."""
+def nothing(part: str, n: int, samples: Samples) -> None:
+    """The default of a Recorder's `completed`."""
 
-    def __init__(self) -> None:
+
+class Recorder:
+    """The values of all curves, and the reasons why points are left out.
+
+    A point is a number n of a part. It is complete if all curves of the part have all their values at n. `done` are the
+    complete points. `completed` is called for each point that becomes complete. `kept` are the values of points that an
+    earlier run completed.
+    """
+
+    def __init__(self, kept: Samples | None = None, completed: Callable[[str, int, Samples], None] = nothing) -> None:
         self.samples: Samples = defaultdict(list)
+        self.samples.update({key: list(values) for key, values in (kept or {}).items()})
         self.reasons: dict[tuple[str, int], str] = {}
+        self.done = {(BY_NAME[name].part, n) for name, n in self.samples}
+        self._completed = completed
+        self._place: tuple[str, int] | None = None  # the point under measurement
         self._before: dict[tuple[str, int], int] = {}  # QEMU's own memory before the objects, by part and n
+
+    def begin(self) -> None:
+        """Note that another program starts: the next line does not complete the point of the program before."""
+        self._place = None
+
+    def complete(self, part: str, points: Sequence[int]) -> None:
+        """Note that a program has measured these points to the end. Points that are left out, or that lack the values
+        of a curve, are not complete."""
+        names = [curve.name for curve in CURVES if curve.part == part]
+        for n in points:
+            place = (part, n)
+            if place in self.done or place in self.reasons or not all(self.samples.get((name, n)) for name in names):
+                continue
+            self.done.add(place)
+            self._completed(part, n, self.samples)
+
+    def _enter(self, part: str, n: int) -> None:
+        """Note that a program printed a line about a point. It measures one point after the other, so the point of the
+        lines before is complete."""
+        if self._place and self._place != (part, n):
+            before, number = self._place
+            self.complete(before, [number])
+        self._place = (part, n)
 
     def add(self, name: str, n: int, value: float, unit: str) -> None:
         """Add a value. Raises CurveError if there is no such curve, point or unit."""
@@ -104,9 +140,11 @@ class Recorder:
         found = _parsed(line)
         if isinstance(found, _Value):
             self.add(found.curve, found.n, found.value, found.unit)
+            self._enter(BY_NAME[found.curve].part, found.n)
             return None
         if found.n not in POINTS.get(found.part, ()):
             raise CurveError(f"no value of a curve: {line}")
+        self._enter(found.part, found.n)
         if isinstance(found, Hold):
             return found
         self.leave_out(found.part, [found.n], found.left_out)
@@ -191,7 +229,8 @@ def run(task: Task, environment: Environment, recorder: Recorder) -> None:
 
 
 def _judge(task: Task, result: Result, said: str, recorder: Recorder) -> None:
-    """Give the points without values a reason if the run was too slow. Raises CurveError if the run failed."""
+    """Note which points are complete. Give the points without values a reason if the run was too slow. Raises
+    CurveError if the run failed."""
     if result.verdict in (Verdict.TIMED_OUT, Verdict.NOT_UP):
         for part, points in task.points.items():
             recorder.leave_out(part, points, f"the guest reached its limit of {task.seconds:.0f} s before")
@@ -199,6 +238,8 @@ def _judge(task: Task, result: Result, said: str, recorder: Recorder) -> None:
     if result.exit_status:
         last = (said.strip().splitlines() or [f"status {result.exit_status}"])[-1]
         raise CurveError(f"{' '.join(task.command)}: {result.sentence or last}")
+    for part, points in task.points.items():
+        recorder.complete(part, points)
 
 
 def _used(guest: Run) -> Used:

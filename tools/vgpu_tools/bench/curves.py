@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from vgpu_tools.base.data import why
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.files import write_whole
 from vgpu_tools.bench.fit import Fit, fit
 
 FORMAT: Literal["vgpu-kfd curves 1"] = "vgpu-kfd curves 1"
@@ -157,6 +158,7 @@ class CurveFile(BaseModel):
     date: str
     machine: str
     processor: str
+    runs: int = 1  # number of runs that measured the points: more than one if a run continued an earlier one
     curves: list[Measured] = Field(min_length=1)
 
 
@@ -209,8 +211,7 @@ def reduce(curve: Curve, samples: Samples, reasons: Reasons) -> Measured:
 
 def write(file: CurveFile, path: Path) -> None:
     """Write the JSON file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(file.model_dump_json(indent=1) + "\n")
+    write_whole(path, file.model_dump_json(indent=1) + "\n")
 
 
 def parse(text: str, name: str) -> CurveFile:

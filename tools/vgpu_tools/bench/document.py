@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from vgpu_tools.base.data import why
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.files import write_whole
 from vgpu_tools.bench.rows import Key, Result, Results
 
 CPU_INFO = Path("/proc/cpuinfo")
@@ -53,8 +54,7 @@ def processor(info: Path = CPU_INFO) -> str:
 
 def write(document: Document, path: Path) -> None:
     """Write a JSON file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(document.model_dump_json(indent=1) + "\n")
+    write_whole(path, document.model_dump_json(indent=1) + "\n")
 
 
 def load(path: Path) -> Document:

@@ -5,6 +5,9 @@ build/curves.json.
 The time is bounded: a step that would begin after the limit of the whole command is left out, a guest is ended at its
 limit, and vgpu-bench ends a measurement of one point at the limit of a point. Points that need more memory than the
 host has are left out. The reasons are printed. A curve above its bar does not change the exit status.
+
+Each complete point is kept at once (kept.py). If the run is interrupted, a measurement fails or the time is over, the
+next run measures the rest.
 """
 
 import shlex
@@ -19,16 +22,17 @@ from rich.table import Table
 
 from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.base.paths import BUILD, ROOT
+from vgpu_tools.base.paths import BENCH, BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.base.process import CPUS, output_of
 from vgpu_tools.bench import curve_guest, curves, host_memory, migration
 from vgpu_tools.bench.curve_guest import CurveError, Recorder, Task
-from vgpu_tools.bench.curves import CURVES, POINTS, CurveFile, Measured
+from vgpu_tools.bench.curves import BY_NAME, CURVES, POINTS, CurveFile, Measured
 from vgpu_tools.bench.document import processor
+from vgpu_tools.bench.kept import SUFFIX, Kept, Origin
 from vgpu_tools.bench.measure import BenchError
 from vgpu_tools.bench.measure import run as run_on_host
 from vgpu_tools.bench.table import number
-from vgpu_tools.build import qemu
+from vgpu_tools.build import fingerprint, qemu
 from vgpu_tools.guest import accel
 from vgpu_tools.guest.launch import comes_up
 
@@ -74,7 +78,9 @@ IN_GUEST = (
     InGuest("queues", each=65536),
     InGuest("gpus", each=0, vram="64M", vram_each=64 * MIB, gpus=max(POINTS["gpus"])),
 )
+WALKS = [n for n in POINTS["walk"] if n > 1]
 FITS_IN_TLB = "the TLB has room for all leaves of this level, so that no access needs a walk"
+TIME_OVER = "the command's time was over before"
 
 
 class Clock:
@@ -97,6 +103,10 @@ class Context:
     clock: Clock
     point_seconds: int
     available: int  # bytes of the host's memory
+
+    def open(self, part: str, points: Sequence[int]) -> list[int]:
+        """Return the points of a part that are not complete."""
+        return [n for n in points if (part, n) not in self.recorder.done]
 
 
 @dataclass(frozen=True)
@@ -122,17 +132,20 @@ def affordable(points: Sequence[int], needed: Callable[[int], int], available: i
 
 def _walk(context: Context) -> None:
     context.recorder.leave_out("walk", [1], FITS_IN_TLB)
+    if not context.open("walk", WALKS):
+        return
     seconds = min(WALK_SECONDS, context.clock.left())
     said = run_on_host([qemu.bench(), "walk"], seconds, {"QTEST_QEMU_BINARY": str(qemu.with_firmware())})
     for line in said.splitlines():
         context.recorder.line(line)
+    context.recorder.complete("walk", WALKS)
 
 
 def _part(what: InGuest) -> Callable[[Context], None]:
     """Return the function that measures a part in one guest."""
 
     def run(context: Context) -> None:
-        kept, reasons = affordable(POINTS[what.part], what.host_bytes, context.available)
+        kept, reasons = affordable(context.open(what.part, POINTS[what.part]), what.host_bytes, context.available)
         for n, reason in reasons.items():
             context.recorder.leave_out(what.part, [n], reason)
         if not kept:
@@ -149,7 +162,9 @@ def _gpus(n: int) -> Callable[[Context], None]:
     """Return the function that measures an idle guest with n GPUs, and the load of the module in it."""
 
     def run(context: Context) -> None:
-        points = _gpu_points(n)
+        points = {part: [n] for part in _gpu_points(n) if context.open(part, [n])}
+        if not points:
+            return
         seconds = min(IDLE_SECONDS, context.clock.left())
         needed = LEAST_MIB * MIB + n * 64 * MIB + HOST_BYTES
         if needed > context.available:
@@ -175,14 +190,16 @@ def _migration(n: int) -> Callable[[Context], None]:
     """Return the function that measures migrations with n MiB of VRAM."""
 
     def run(context: Context) -> None:
-        kept, reasons = affordable([n], migration.needed, context.available)
+        kept, reasons = affordable(context.open("migration", [n]), migration.needed, context.available)
+        for left, reason in reasons.items():
+            context.recorder.leave_out("migration", [left], reason)
         if not kept:
-            context.recorder.leave_out("migration", [n], reasons[n])
             return
         for kind in migration.KINDS:
             seconds = min(context.point_seconds, max(context.clock.left(), LEAST_SECONDS))
             moved = migration.migrate(n, kind, seconds, context.environment)
             migration.record(context.recorder, n, kind, moved)
+        context.recorder.complete("migration", [n])
 
     return run
 
@@ -202,8 +219,9 @@ def _run_step(step: Step, context: Context) -> str:
     """Run a step; points without values get a reason. Return why the step failed; empty if it did not."""
     problem = ""
     if context.clock.left() < LEAST_SECONDS:
-        reason = "the command's time was over before"
+        reason = TIME_OVER
     else:
+        context.recorder.begin()
         try:
             step.run(context)
             reason = ""
@@ -215,39 +233,80 @@ def _run_step(step: Step, context: Context) -> str:
     return problem
 
 
-def measure(
-    parts: Sequence[str], environment: Environment, seconds: int, point_seconds: int, progress: Console
-) -> tuple[CurveFile, list[str]]:
-    """Measure the curves of the given parts (none: of all). Return the curves, and the problems that occurred."""
-    chosen = steps(parts)
-    clock, recorder = Clock(seconds), Recorder()
-    context = Context(recorder, environment, clock, point_seconds, host_memory.available())
+def _run_steps(chosen: Sequence[Step], context: Context, progress: Console) -> list[str]:
+    """Run the steps that have open points. Return why steps failed."""
     problems = []
     for step in chosen:
-        progress.print(f"bench-curves: {step.label} ({clock.left():.0f} s left)", highlight=False)
+        if not any(context.open(part, points) for part, points in step.points.items()):
+            continue
+        progress.print(f"bench-curves: {step.label} ({context.clock.left():.0f} s left)", highlight=False)
         if problem := _run_step(step, context):
             problems.append(problem)
+    return problems
+
+
+def _tell(kept: Kept, progress: Console) -> None:
+    """Print where the points of a run are that did not measure all."""
+    if points := kept.points():
+        text = f"bench-curves: {points} points are in {kept.path}; the next run measures the rest (--fresh: all)"
+        progress.print(text, highlight=False, markup=False)
+
+
+def measure(
+    parts: Sequence[str], environment: Environment, seconds: int, point_seconds: int, progress: Console, kept: Kept
+) -> tuple[CurveFile, list[str]]:
+    """Measure the curves of the given parts (none: of all), without the points that `kept` has. Return the curves, and
+    the problems that occurred. Each point is added to `kept` as soon as it is complete."""
+    chosen = steps(parts)
+    recorder = Recorder(kept.samples, kept.add)
+    context = Context(recorder, environment, Clock(seconds), point_seconds, host_memory.available())
     measured = {part for step in chosen for part in step.points}
+    earlier = sum(part in measured for part, _ in recorder.done)
+    if earlier:
+        progress.print(f"bench-curves: {earlier} points are those of an earlier run (--fresh: none)", highlight=False)
+    try:
+        problems = _run_steps(chosen, context, progress)
+    except (KeyboardInterrupt, SystemExit):
+        _tell(kept, progress)
+        raise
     found = [curves.reduce(curve, recorder.samples, recorder.reasons) for curve in CURVES if curve.part in measured]
     for curve in found:
         if missing := [f"{left.n:,}" for left in curve.left_out if left.reason == curves.NO_VALUE]:
             problems.append(f"not measured: {curve.label}, {', '.join(missing)} {curve.x}")
-    return _file(found, environment), problems
+    return _file(found, kept.origin, kept.runs if earlier else 1), problems
 
 
-def _file(found: list[Measured], environment: Environment) -> CurveFile:
+def origin(environment: Environment) -> Origin:
+    """Return from where the values of this run come."""
     commit = output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"]).strip() or "unknown"
     if output_of(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"]).strip():
         commit += " and changes"
     accelerator = environment.accelerator or accel.choose(comes_up)
-    return CurveFile(
-        command="./vgpu bench-curves",
+    trees = (environment.qemu_source, environment.kernel_source)
+    return Origin(
         commit=commit,
-        date=time.strftime("%Y-%m-%d", time.gmtime()),
         machine=f"{accelerator.upper()}, {CPUS} host CPUs",
         processor=processor(),
+        sources=fingerprint.of(BENCH, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, trees),
+    )
+
+
+def _file(found: list[Measured], source: Origin, runs: int) -> CurveFile:
+    return CurveFile(
+        command="./vgpu bench-curves",
+        commit=source.commit,
+        date=time.strftime("%Y-%m-%d", time.gmtime()),
+        machine=source.machine,
+        processor=source.processor,
+        runs=runs,
         curves=found,
     )
+
+
+def complete(file: CurveFile, problems: Sequence[str]) -> bool:
+    """Return whether no measurement failed or was left out for lack of time, so that a further run has nothing to
+    add."""
+    return not problems and not any(left.reason == TIME_OVER for curve in file.curves for left in curve.left_out)
 
 
 def verdict(curve: Measured) -> str:
@@ -261,7 +320,8 @@ def verdict(curve: Measured) -> str:
 
 def show(file: CurveFile, console: Console) -> None:
     """Print the table of curves, and the points that are left out."""
-    table = Table(title="how costs grow (medians)", title_justify="left")
+    runs = f", in {file.runs} runs that continued each other" if file.runs > 1 else ""
+    table = Table(title=f"how costs grow (medians{runs})", title_justify="left")
     table.add_column("cost")
     for title in ("n", "from", "to", "unit", "exponent", "beyond log n", "last points", "bytes each"):
         table.add_column(title, justify="left" if title in ("n", "unit") else "right")
@@ -289,14 +349,21 @@ def main(
     seconds: int = SECONDS,
     point_seconds: int = POINT_SECONDS,
     output: Path = OUTPUT,
+    fresh: bool = False,
 ) -> int:
-    """Measure, print the table, and write the JSON file. Return 0, or 1 if a step failed."""
+    """Measure, print the table, and write the JSON file. Return 0, or 1 if a step failed. With `fresh`, the points of
+    an earlier run that did not measure all are not used."""
     progress = Console(stderr=True)
-    file, problems = measure(parts, environment, seconds, point_seconds, progress)
+    kept = Kept(output.with_suffix(SUFFIX), origin(environment), fresh)
+    file, problems = measure(parts, environment, seconds, point_seconds, progress, kept)
     curves.write(file, output)
     show_file(file)
     for problem in problems:
         progress.print(f"bench-curves: {problem}", style="red", highlight=False, markup=False)
+    if complete(file, problems):
+        kept.drop({BY_NAME[curve.name].part for curve in file.curves})
+    else:
+        _tell(kept, progress)
     return 1 if problems else 0
 
 

@@ -126,10 +126,13 @@ def bench_curves(words: list[str]) -> int:
     parser.add_argument("--output", type=Path, default=growth.OUTPUT)
     parser.add_argument("--from", dest="given", type=Path)
     parser.add_argument("--publish", action="store_true")
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("parts", nargs="*")
     options = parser.parse_intermixed_args(words)
     if not 1 <= options.point_seconds <= 3600 or options.seconds < growth.LEAST_SECONDS:
         raise Failure(f"bench-curves: a point has 1 to 3600 s, all of it {growth.LEAST_SECONDS} s or more", status=2)
+    if options.given and options.fresh:
+        raise Failure("bench-curves: --from measures nothing: not with --fresh", status=2)
     if options.given and options.parts:
         raise Failure("bench-curves: --from shows all curves of a file: name no part", status=2)
     if options.publish and options.parts:
@@ -141,7 +144,7 @@ def bench_curves(words: list[str]) -> int:
         growth.steps(options.parts)  # before the build: an unknown part is an error
         build(["bench"])
         limits = (options.seconds, options.point_seconds)
-        status = growth.main(options.parts, environment.read(), *limits, options.output)
+        status = growth.main(options.parts, environment.read(), *limits, options.output, fresh=options.fresh)
     if options.publish and status:
         raise Failure(f"bench-curves: not published: a measurement failed; {options.output} has the rest", status=1)
     if options.publish:

@@ -109,7 +109,10 @@ def growth_page(text: str | None) -> str:
         if found := [curve for curve in file.curves if curve.group == name]:
             blocks += _group(name, found)
     processor = f" ({file.processor})" if file.processor else ""
-    facts = f"Measured by {code(file.command)} on {file.date}, commit {code(file.commit)}, {file.machine}{processor}."
+    runs = f", in {file.runs} runs that continued each other" if file.runs > 1 else ""
+    facts = (
+        f"Measured by {code(file.command)} on {file.date}, commit {code(file.commit)}, {file.machine}{processor}{runs}."
+    )
     blocks += [*_objects(file.curves), *_left_out(file.curves), "## Again", MEASURE]
     return page("How cost grows", facts, HOW, *blocks)
 
