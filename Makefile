@@ -8,7 +8,8 @@
 #   CHANGED=1                     run only the tests that the changed files can break (make test)
 #   FUZZ_S=N FUZZ=NAME            FUZZ_S: seconds for each fuzzer; FUZZ: the only fuzzer to run (make fuzz)
 #   FRESH=1                       do not continue an earlier run that did not end (make bench-curves)
-#   BASE=FILE                     compare the results with those of FILE, a bench.json of an earlier run (make bench)
+#   BASE=FILE                     compare with FILE of an earlier run: a bench.json (make bench), a curves.json (make bench-curves)
+#   FROM=FILE                     show, compare or draw the curves of FILE, and measure nothing (make bench-curves)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -49,8 +50,8 @@ fuzz: ## run the fuzzers of the device, FUZZ_S= seconds each (60)
 bench: ## run all benchmarks; results as a table and in build/bench.json; BASE=FILE: compare with an earlier bench.json
 	@./vgpu bench $(if $(BASE),--base '$(BASE)')
 
-bench-curves: ## measure how costs grow, at most 30 minutes: curves and exponents in build/curves.json; PUBLISH=1: draw them for the pages; continues a run that did not end, unless FRESH=1
-	@./vgpu bench-curves $(if $(S),--seconds $(S)) $(if $(FRESH),--fresh) $(if $(PUBLISH),--publish)
+bench-curves: ## measure how costs grow, at most 30 minutes: curves and exponents in build/curves.json; PUBLISH=1: draw them for the pages; BASE=FILE: compare with an earlier curves.json; continues a run that did not end, unless FRESH=1
+	@./vgpu bench-curves $(if $(FROM),--from '$(FROM)') $(if $(BASE),--base '$(BASE)') $(if $(S),--seconds $(S)) $(if $(FRESH),--fresh) $(if $(PUBLISH),--publish)
 
 qemu: ## build QEMU with the device
 	@./vgpu build qemu

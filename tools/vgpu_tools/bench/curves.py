@@ -18,6 +18,7 @@ from vgpu_tools.base.files import write_whole
 from vgpu_tools.bench.fit import Fit, fit
 
 FORMAT: Literal["vgpu-kfd curves 1"] = "vgpu-kfd curves 1"
+NO_CURVES = "a bench.json has no curves: ./vgpu bench-curves writes them to a file of its own"
 NO_VALUE = "no value was measured"  # the reason of a point that nobody gave another reason
 # Laws: of a cost of all n together, of such a cost if n is so small that log n hides much, of a cost of one among n
 MANY, FEW, ONE = "n log n", "n", "log n"
@@ -220,7 +221,8 @@ def parse(text: str, name: str) -> CurveFile:
     try:
         return CurveFile.model_validate_json(text)
     except ValidationError as error:
-        raise Failure(f"curves: {name}: not a file of ./vgpu bench-curves: {why(error)}", status=2) from None
+        hint = f"; {NO_CURVES}" if '"results"' in text else ""
+        raise Failure(f"curves: {name}: not a file of ./vgpu bench-curves: {why(error)}{hint}", status=2) from None
 
 
 def load(path: Path) -> CurveFile:

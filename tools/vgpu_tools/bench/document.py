@@ -68,7 +68,8 @@ def load(path: Path) -> Document:
     try:
         document = Document.model_validate_json(text)
     except ValidationError as error:
-        raise Failure(f"bench: {path}: not a file of ./vgpu bench: {why(error)}", status=2) from None
+        hint = "; curves are compared by ./vgpu bench-curves --base" if '"curves"' in text else ""
+        raise Failure(f"bench: {path}: not a file of ./vgpu bench: {why(error)}{hint}", status=2) from None
     if not document.results:
         raise Failure(f"bench: {path}: has no results", status=2)
     return document

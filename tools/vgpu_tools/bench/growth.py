@@ -24,7 +24,7 @@ from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BENCH, BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.base.process import CPUS, output_of
-from vgpu_tools.bench import curve_guest, curves, host_memory, migration
+from vgpu_tools.bench import compare_curves, curve_guest, curves, host_memory, migration
 from vgpu_tools.bench.curve_guest import CurveError, Recorder, Task
 from vgpu_tools.bench.curves import BY_NAME, CURVES, POINTS, CurveFile, Measured
 from vgpu_tools.bench.document import processor
@@ -367,7 +367,16 @@ def main(
     return 1 if problems else 0
 
 
+def _console() -> Console:
+    # Without a terminal, use a fixed width that has room for all columns of a table.
+    return Console() if sys.stdout.isatty() else Console(width=190)
+
+
 def show_file(file: CurveFile) -> None:
     """Print the table of curves on standard output."""
-    # Without a terminal, use a fixed width that has room for all columns of the table.
-    show(file, Console() if sys.stdout.isatty() else Console(width=190))
+    show(file, _console())
+
+
+def show_compared(base: CurveFile, now: CurveFile, name: str) -> None:
+    """Print on standard output the curves beside those of an earlier run. `name` is the earlier run's file."""
+    compare_curves.show(base, now, name, _console())

@@ -125,6 +125,7 @@ def bench_curves(words: list[str]) -> int:
     parser.add_argument("--point-seconds", type=int, default=120)
     parser.add_argument("--output", type=Path, default=growth.OUTPUT)
     parser.add_argument("--from", dest="given", type=Path)
+    parser.add_argument("--base", type=Path)
     parser.add_argument("--publish", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("parts", nargs="*")
@@ -137,6 +138,8 @@ def bench_curves(words: list[str]) -> int:
         raise Failure("bench-curves: --from shows all curves of a file: name no part", status=2)
     if options.publish and options.parts:
         raise Failure("bench-curves: --publish needs all curves: name no part", status=2)
+    # Load the file first, so that it may be the one that --output replaces.
+    base = curves.load(options.base) if options.base else None
     if options.given:
         growth.show_file(curves.load(options.given))
         status = 0
@@ -145,6 +148,8 @@ def bench_curves(words: list[str]) -> int:
         build(["bench"])
         limits = (options.seconds, options.point_seconds)
         status = growth.main(options.parts, environment.read(), *limits, options.output, fresh=options.fresh)
+    if base:
+        growth.show_compared(base, curves.load(options.given or options.output), str(options.base))
     if options.publish and status:
         raise Failure(f"bench-curves: not published: a measurement failed; {options.output} has the rest", status=1)
     if options.publish:

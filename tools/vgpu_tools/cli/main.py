@@ -39,10 +39,12 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
                                                a lone fault, hop by hop: a table; its numbers in FILE
                                                (build/fault-path.json); --compare: beside an earlier FILE; -o: a picture
        ./vgpu fault-path --from FILE [--compare FILE] [-o FOLDER]   show saved numbers
-       ./vgpu bench-curves [--seconds S] [--point-seconds S] [--output FILE] [--fresh] [--publish] [PART...]
+       ./vgpu bench-curves [--seconds S] [--point-seconds S] [--output FILE] [--base FILE] [--fresh] [--publish]
+                           [PART...]
                                                how costs grow: curves of ranges, BOs, queues, ...; --publish: draw them;
-                                               --fresh: use no points of an earlier run that did not end
-       ./vgpu bench-curves --from FILE [--publish]   show or publish the curves of an earlier call
+                                               --fresh: use no points of an earlier run that did not end; --base: beside
+                                               the curves of an earlier FILE
+       ./vgpu bench-curves --from FILE [--base FILE] [--publish]   show, compare, publish the curves of an earlier call
        ./vgpu demo|bench|check|compile-commands   called by make
 
 options of run, shell and gdb:

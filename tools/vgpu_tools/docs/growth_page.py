@@ -27,7 +27,7 @@ TITLES = {
 MEASURE = """\
 `make bench-curves` measures the curves in at most 30 minutes, prints a table, and writes `build/curves.json`.
 `make bench-curves PUBLISH=1` then also copies the file to `docs/growth/` and draws the pictures there; this page is
-generated from that file. `./vgpu bench-curves --from build/curves.json --publish` publishes a file that exists."""
+generated from that file. `make bench-curves FROM=FILE PUBLISH=1` publishes a file of an earlier run."""
 NOT_MEASURED = "No curves are published in this checkout. " + MEASURE
 HOW = f"""\
 A curve is a cost at several numbers n. Its exponent is the slope of the medians on logarithmic axes, by least squares,
