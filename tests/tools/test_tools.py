@@ -24,7 +24,7 @@ from vgpu_tools.base.environment import NOTHING_SET
 from vgpu_tools.base.errors import Failure, StepFailed
 from vgpu_tools.base.paths import BENCH, QEMU_DEVICE
 from vgpu_tools.base.process import end_process
-from vgpu_tools.bench import measure, rows, table
+from vgpu_tools.bench import explained, measure, rows, table
 from vgpu_tools.build import fingerprint, sources, steps
 from vgpu_tools.cli import main
 from vgpu_tools.guest import monitor, options
@@ -298,6 +298,32 @@ class Bench(Test):
             (line,) = [line for line in lines if "null disk read 90" in line]
             self.assertIn(ratio, line)
             self.assertIn(f"{mark} ≤ 1 x", line)
+
+    def test_explained(self) -> None:
+        """Catches: a missed goal is shown without its explanation, or a goal that is reached with one; a missed goal
+        without an explanation is not named; an explanation is printed twice, or for a goal that no row has."""
+        texts = {("fault-single", "us", "disk-read"): "Because of [x]."}
+        for shown in (True, False):
+            with mock.patch.object(rows, "EXPLAINED", texts if shown else {}):
+                lines, _ = self.shown(fault=180.0, disk=90.0)
+                self.assertEqual(any("✗ ≤ 1 x (1)" in line for line in lines), shown)
+                self.assertEqual(lines.count("(1) Because of [x]."), int(shown))
+                named = "missed goals without an explanation: one fault, raise to replay, against null disk read"
+                self.assertEqual(named in lines, not shown)
+                lines, _ = self.shown(fault=90.0, disk=90.0)
+                self.assertFalse(any("(1)" in line or "explanation" in line for line in lines))
+        notes = table.Notes()
+        row = rows.Row("x", rows.Key("x", 0, "us"), absolute_bar=1)
+        with mock.patch.object(rows, "EXPLAINED", {("x", "us", ""): "why"}):
+            self.assertEqual([notes.mark(row), notes.mark(replace(row, label="y"))], [" (1)", " (1)"])
+        goals = {
+            (row.key.name, row.key.unit, row.against.name if row.against else "")
+            for row in rows.rows({})
+            if row.bar is not None or row.absolute_bar is not None
+        }
+        for key, text in explained.EXPLAINED.items():
+            self.assertIn(key, goals)
+            self.assertTrue(text)
 
     def test_anchors(self) -> None:
         """Catches: an anchor that was not measured is not reported; no program prints a sample with an anchor's

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 
+from vgpu_tools.bench.explained import EXPLAINED
+
 MIB = 1 << 20
 PEERS = 8  # GPUs that a BO is mapped on
 FAULTING = 4  # GPUs that fault at once
@@ -63,6 +65,22 @@ class Row:
     bar: float | None = None  # goal for the ratio of result and reference
     absolute_bar: float | None = None  # goal for the result itself, in the result's unit
     lower_is_better: bool = False  # True: a goal is an upper limit. False: a lower limit
+
+    @property
+    def why(self) -> str:
+        """Why the goal is not reached (explained.py); empty if nobody has explained it."""
+        return EXPLAINED.get((self.key.name, self.key.unit, self.against.name if self.against else ""), "")
+
+    def met(self, result: Result, ratio: float | None) -> bool | None:
+        """Return whether the row's result meets its goal. `ratio` is that to the reference. None: there is no goal, or
+        the ratio that it needs is not known."""
+        if self.bar is not None and ratio is not None:
+            value, goal = ratio, self.bar
+        elif self.absolute_bar is not None:
+            value, goal = result.median, self.absolute_bar
+        else:
+            return None
+        return value <= goal if self.lower_is_better else value >= goal
 
 
 def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:

@@ -26,20 +26,42 @@ def number(value: float) -> str:
 def judge(row: Row, result: Result, ratio: float | None) -> str:
     """Return the text of the last column: the row's goal (`bar` or `absolute_bar`), and whether the
     result meets the goal."""
-    if row.bar is not None and ratio is not None:
-        met = ratio <= row.bar if row.lower_is_better else ratio >= row.bar
-        text = f"{'≤' if row.lower_is_better else '≥'} {row.bar:g} x"
-    elif row.absolute_bar is not None:
-        met = result.median <= row.absolute_bar if row.lower_is_better else result.median >= row.absolute_bar
-        sign = "≤" if row.lower_is_better else "≥"
-        text = f"{sign} {row.absolute_bar:g} {result.unit}"
-    else:
+    met = row.met(result, ratio)
+    if met is None:
         return ""
-    return f"[green]✓[/] {text}" if met else f"[red]✗[/] {text}"
+    sign = "≤" if row.lower_is_better else "≥"
+    goal = f"{row.bar:g} x" if row.bar is not None and ratio is not None else f"{row.absolute_bar:g} {result.unit}"
+    return f"[green]✓[/] {sign} {goal}" if met else f"[red]✗[/] {sign} {goal}"
+
+
+class Notes:
+    """Explanations of the goals that a table's rows miss. An explanation is printed once, with a number."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._unexplained: list[str] = []
+
+    def mark(self, row: Row) -> str:
+        """Return the number of the explanation of a missed goal, for its cell; empty if there is no explanation."""
+        if not row.why:
+            self._unexplained.append(f"{row.label}, against {row.against_label}" if row.against_label else row.label)
+            return ""
+        if row.why not in self._texts:
+            self._texts.append(row.why)
+        return f" ({self._texts.index(row.why) + 1})"
+
+    def show(self, console: Console) -> None:
+        """Print the explanations by their numbers, and the missed goals that have none."""
+        for position, text in enumerate(self._texts, 1):
+            console.print(f"({position}) {text}", highlight=False, markup=False)
+        if self._unexplained:
+            text = "; ".join(dict.fromkeys(self._unexplained))
+            console.print(f"missed goals without an explanation: {text}", highlight=False, markup=False)
 
 
 def show(results: Results, console: Console) -> list[str]:
-    """Print the table. Return the labels of rows without a measurement."""
+    """Print the table, and below it the explanations of missed goals. Return the labels of rows without a
+    measurement."""
     table = Table(title="vgpu-kfd benchmarks (medians)", title_justify="left")
     table.add_column("what")
     for title in ("size", "median", "unit", "range", "ratio"):
@@ -47,6 +69,7 @@ def show(results: Results, console: Console) -> list[str]:
     table.add_column("against")
     table.add_column("bar")
     missing = []
+    notes = Notes()
     previous = ""
     for row in rows(results):
         result = results.get(row.key)
@@ -55,6 +78,7 @@ def show(results: Results, console: Console) -> list[str]:
             continue
         other = results.get(row.against) if row.against else None
         ratio = result.median / other.median if other and other.median else None
+        note = notes.mark(row) if row.met(result, ratio) is False else ""
         if previous and row.label != previous:
             table.add_section()
         table.add_row(
@@ -65,8 +89,9 @@ def show(results: Results, console: Console) -> list[str]:
             f"{number(result.lowest)} … {number(result.highest)}",
             f"{ratio:.2f} x" if ratio is not None else "",
             f"{row.against_label} {number(other.median)}" if other else "",
-            judge(row, result, ratio),
+            judge(row, result, ratio) + note,
         )
         previous = row.label
     console.print(table)
+    notes.show(console)
     return missing
