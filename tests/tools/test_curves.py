@@ -154,6 +154,40 @@ class Reduced(Test):
         self.assertEqual((nothing.points, nothing.fit, nothing.per_object), ([], None, None))
         self.assertEqual(len(nothing.left_out), len(POINTS["ranges"]))
 
+    def test_resolution(self) -> None:
+        """Catches: noise of QEMU's memory gets an exponent, points and bytes of an object, instead of an upper limit
+        with the resolution; memory that shrinks by more than the resolution gives a limit below its noise; growth
+        beyond the resolution counts as noise; a curve of times has a resolution."""
+        curve, noise = BY_NAME["ranges-qemu"], (-300_000.0, 0.0, 700_000.0)
+
+        def measured(each: float, factor: float = 1.0) -> Measured:
+            samples = {(curve.name, n): [factor * one + each * n for one in noise] for n in POINTS["ranges"]}
+            samples[curve.name, 1_000] = [50_000.0]
+            return curves.reduce(curve, samples, {})
+
+        found = measured(0.0)
+        self.assertEqual((found.points, found.fit, found.per_object), ([], None, None))
+        self.assertEqual(found.resolution, 1_000_000)
+        self.assertAlmostEqual(found.below or 0, 1_000_000 / 999_000)
+        self.assertEqual({left.reason for left in found.left_out}, {
+            "the memory grows by less than the measurement resolves (977 KiB)",
+        })  # fmt: skip
+        self.assertEqual((growth.each(found), growth.verdict(found)), ("< 1", "  not resolved"))
+        below = measured(0.5).below
+        self.assertAlmostEqual(below or 0, (500_000 - 50_000 + 1_000_000) / 999_000)
+        below = measured(-2.0).below
+        self.assertAlmostEqual(below or 0, 2_050_000 / 999_000)
+        grows = measured(100.0)
+        self.assertIsNone(grows.below)
+        self.assertEqual(len(grows.points), len(POINTS["ranges"]))
+        assert grows.per_object
+        self.assertAlmostEqual(grows.per_object, 100, delta=0.2)
+        self.assertTrue(growth.each(grows).startswith("100"))
+        still = measured(0.0, 0.0)
+        self.assertEqual(still.resolution, curves.PAGE)
+        times = curves.reduce(BY_NAME["ranges-set"], {("ranges-set", n): [5.0, 6.0] for n in POINTS["ranges"]}, {})
+        self.assertEqual((times.resolution, times.below), (None, None))
+
     def test_above_zero(self) -> None:
         """Catches: the memory of a guest without GPUs counts as memory of the GPUs; the guest without GPUs is a point;
         without its measurement, absolute values are used."""

@@ -61,7 +61,7 @@ class Page(Test):
         self.assertIn(
             "| CREATE_QUEUE of n compute queues | 1 to 1,000 queues | 7 to 7,000,000 ms | 2.00 ± 0.00 | ✗ n", text
         )
-        self.assertIn("| kernel memory of n BOs | 7 B |", text)
+        self.assertIn("| kernel memory of n BOs | 7 B | not known |", text)
         self.assertNotIn("## Left out", text)
         file.curves[0].left_out += [curves.LeftOut(n=n, reason="no memory") for n in (5, 6000)]
         text = growth_page.growth_page(file.model_dump_json())
@@ -70,6 +70,18 @@ class Page(Test):
         file.curves[0].fit.sure = False
         text = growth_page.growth_page(file.model_dump_json())
         self.assertRegex(text, r"\| SET_ATTR of n ranges \|.*\| \? n log n \|")
+
+    def test_not_resolved(self) -> None:
+        """Catches: the page has an exponent, a bar or bytes for memory that grows by less than the measurement
+        resolves, or no upper limit; the resolution is missing."""
+        file = complete()
+        number = next(i for i, curve in enumerate(file.curves) if curve.name == "bos-qemu")
+        samples: curves.Samples = {("bos-qemu", n): [-50_000.0, 50_000.0] for n in POINTS["bos"]}
+        file.curves[number] = curves.reduce(CURVES[number], samples, {})
+        text = growth_page.growth_page(file.model_dump_json())
+        self.assertIn("| memory of QEMU for n BOs | BOs |  | not resolved |  |", text)
+        self.assertIn("| memory of QEMU for n BOs | below 1 B | 100,000 B |", text)
+        self.assertIn("grows by less than the measurement resolves (98 KiB) |", text)
 
     def test_files(self) -> None:
         """Catches: a missing file or another format gives a traceback; a file of some parts is published; a file

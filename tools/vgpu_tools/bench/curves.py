@@ -19,6 +19,7 @@ from vgpu_tools.bench.fit import Fit, fit
 
 FORMAT: Literal["vgpu-kfd curves 1"] = "vgpu-kfd curves 1"
 NO_CURVES = "a bench.json has no curves: ./vgpu bench-curves writes them to a file of its own"
+PAGE = 4096  # bytes; memory is counted in pages
 NO_VALUE = "no value was measured"  # the reason of a point that nobody gave another reason
 # Laws: of a cost of all n together, of such a cost if n is so small that log n hides much, of a cost of one among n
 MANY, FEW, ONE = "n log n", "n", "log n"
@@ -135,8 +136,13 @@ class LeftOut(BaseModel):
 
 
 class Measured(BaseModel):
-    """A measured curve. `fit` is None if there are too few points. `per_object`: bytes of one of the n objects, in
-    curves of memory only; None: not known."""
+    """A measured curve. `fit` is None if there are too few points.
+
+    The other fields are those of curves of memory, in bytes; None: not known. `per_object`: of one of the n objects.
+    `resolution`: the largest difference between two samples at the same n. `below`: an upper limit of one object, if
+    the memory grows by no more than the resolution from the first to the last n; such a curve has no points, because
+    its values are noise.
+    """
 
     name: str
     label: str
@@ -148,6 +154,8 @@ class Measured(BaseModel):
     left_out: list[LeftOut]
     fit: Fit | None
     per_object: float | None = None
+    resolution: float | None = None
+    below: float | None = None
 
 
 class CurveFile(BaseModel):
@@ -178,15 +186,40 @@ def _points(curve: Curve, samples: Samples) -> list[Point]:
     return [_point(n, [value - base for value in values]) for n, values in found.items() if n]
 
 
+def _resolution(found: Sequence[Point]) -> float | None:
+    """Return the largest difference between two samples of memory at the same n. None: no n has two samples."""
+    spans = [point.highest - point.lowest for point in found if point.samples > 1]
+    return max(PAGE, *spans) if spans else None
+
+
+def _below(found: Sequence[Point], resolution: float | None) -> float | None:
+    """Return an upper limit of the bytes of an object, if the memory does not grow by more than the resolution from the
+    first to the last point. Otherwise return None."""
+    if resolution is None or len(found) < 2:
+        return None
+    first, last = found[0], found[-1]
+    grown = last.median - first.median
+    if grown > resolution:
+        return None
+    # A shrinkage by more than the resolution shows that the noise is larger than the samples at one n show.
+    return (max(grown, 0.0) + max(resolution, -grown)) / (last.n - first.n)
+
+
 def reduce(curve: Curve, samples: Samples, reasons: Reasons) -> Measured:
     """Return a curve with its points, its fit, and the reasons of the points that are left out."""
     points, left_out = [], []
-    found = {point.n: point for point in _points(curve, samples)}
+    measured = _points(curve, samples)
+    found = {point.n: point for point in measured}
+    resolution = _resolution(measured) if curve.each else None
+    below = _below(measured, resolution)
     for n in POINTS[curve.part]:
         point = found.get(n)
         if curve.above_zero and not n:
             continue
-        if point and point.median > 0:
+        if point and below is not None and resolution is not None:
+            reason = f"the memory grows by less than the measurement resolves ({resolution / 1024:,.0f} KiB)"
+            left_out.append(LeftOut(n=n, reason=reason))
+        elif point and point.median > 0:
             points.append(point)
         elif point:
             left_out.append(LeftOut(n=n, reason=f"{point.median:.4g} {curve.unit}: less than the measurement resolves"))
@@ -207,6 +240,8 @@ def reduce(curve: Curve, samples: Samples, reasons: Reasons) -> Measured:
         left_out=left_out,
         fit=fit([(point.n, point.median) for point in points], curve.law),
         per_object=per_object,
+        resolution=resolution,
+        below=below,
     )
 
 

@@ -311,11 +311,20 @@ def complete(file: CurveFile, problems: Sequence[str]) -> bool:
 
 def verdict(curve: Measured) -> str:
     """Return the bar of a curve, and whether the curve meets it."""
+    if curve.below is not None:
+        return "  not resolved"
     if not curve.fit:
         return f"  {curve.law}: too few points"
     if not curve.fit.sure:
         return f"[yellow]?[/] {curve.law}: one point decides"
     return f"[green]✓[/] {curve.law}" if curve.fit.met else f"[red]✗[/] {curve.law}"
+
+
+def each(curve: Measured) -> str:
+    """Return the bytes of an object, or their upper limit; empty if the curve is not one of memory."""
+    if curve.below is not None:
+        return f"< {number(curve.below)}"
+    return number(curve.per_object) if curve.per_object is not None else ""
 
 
 def show(file: CurveFile, console: Console) -> None:
@@ -334,8 +343,7 @@ def show(file: CurveFile, console: Console) -> None:
         if curve.fit:
             exponents = [f"{curve.fit.exponent:.2f} ± {curve.fit.error:.2f}"]
             exponents += [f"{value:.2f}" for value in (curve.fit.beyond, curve.fit.tail)]
-        each = number(curve.per_object) if curve.per_object is not None else ""
-        table.add_row(curve.label, ends, *values, curve.unit, *exponents, each, verdict(curve))
+        table.add_row(curve.label, ends, *values, curve.unit, *exponents, each(curve), verdict(curve))
     console.print(table)
     for curve in file.curves:
         for left in curve.left_out:

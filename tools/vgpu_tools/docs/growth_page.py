@@ -40,7 +40,13 @@ MEMORY = """\
 Memory of the kernel is the growth of slab, vmalloc, per-CPU memory, kernel stacks and page tables of the CPU in the
 guest's `/proc/meminfo`. Memory of QEMU is the growth of the proportional set size (PSS) of its process, outside of the
 RAM blocks that hold the guest's RAM and VRAM, and outside of the code that TCG generates. An object is the slope
-between the first and the last point."""
+between the first and the last point.
+
+The resolution is the largest difference between two measurements at the same n. If the memory grows by no more than
+that from the first to the last n, the values are noise: there is no curve, and the table has an upper limit, which is
+the growth and the resolution divided by the number of objects. The device allocates nothing for a range, a BO or a
+queue, because page tables and queue descriptors are in RAM and VRAM. What differs between two measurements are QEMU's
+own buffers, such as the TLBs of the emulated CPUs."""
 
 
 def _span(curve: Measured) -> str:
@@ -56,10 +62,14 @@ def _costs(curve: Measured) -> str:
 
 
 def _exponent(curve: Measured) -> str:
+    if curve.below is not None:
+        return "not resolved"
     return f"{curve.fit.exponent:.2f} ± {curve.fit.error:.2f}" if curve.fit else "too few points"
 
 
 def _bar(curve: Measured) -> str:
+    if curve.below is not None:
+        return ""
     if not curve.fit:
         return curve.law
     mark = "?" if not curve.fit.sure else "✓" if curve.fit.met else "✗"
@@ -80,10 +90,16 @@ def _group(name: str, found: Sequence[Measured]) -> list[str]:
 
 
 def _objects(found: Sequence[Measured]) -> list[str]:
-    rows = [[curve.label, f"{number(curve.per_object)} B"] for curve in found if curve.per_object is not None]
+    rows = []
+    for curve in found:
+        resolution = f"{number(curve.resolution)} B" if curve.resolution is not None else "not known"
+        if curve.below is not None:
+            rows.append([curve.label, f"below {number(curve.below)} B", resolution])
+        elif curve.per_object is not None:
+            rows.append([curve.label, f"{number(curve.per_object)} B", resolution])
     if not rows:
         return []
-    return ["## Memory of an object", MEMORY, table("memory of objects", ("memory", "each"), rows)]
+    return ["## Memory of an object", MEMORY, table("memory of objects", ("memory", "each", "resolution"), rows)]
 
 
 def _left_out(found: Sequence[Measured]) -> list[str]:

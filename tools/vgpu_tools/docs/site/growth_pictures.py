@@ -49,7 +49,9 @@ def title(curve: Numbers) -> str:
     """Return the lines above a curve: its label, exponent and bar."""
     fit = curve["fit"]
     said = f"exponent {fit['exponent']:.2f} ± {fit['error']:.2f}" if fit else "too few points"
-    return "\n".join([*textwrap.wrap(curve["label"], LINE), f"{said}; bar: {curve['law']}"])
+    below = curve.get("below")
+    last = f"{said}; bar: {curve['law']}" if below is None else f"below {below:.3g} B each"
+    return "\n".join([*textwrap.wrap(curve["label"], LINE), last])
 
 
 def _ticks(axes: Axes, numbers: list[int]) -> None:
@@ -74,7 +76,8 @@ def draw_one(axes: Axes, curve: Numbers) -> None:
     axes.tick_params(labelsize=6.5)
     points = curve["points"]
     if not points:
-        axes.text(0.5, 0.5, "no points", transform=axes.transAxes, ha="center", color=NOTE)
+        said = "no points" if curve.get("below") is None else "the growth is not resolved"
+        axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", color=NOTE)
         axes.set_xticks([], [])
         axes.set_yticks([], [])
         return
