@@ -3,7 +3,8 @@
  * Anchors: costs of the machine. ./vgpu bench compares figures of the GPU with the anchors of the
  * same run:
  *
- * - a read of a disk without contents: the cost of any PCI device that wakes a sleeping task;
+ * - a read of a disk without contents: the cost of any PCI device that wakes a sleeping task. gpu.c
+ *   measures such reads in turn with faults, so that both see the same machine;
  * - two wake-ups between processes;
  * - a read of a GPU register: the cost of one access to a device, without a wake-up.
  */
@@ -49,7 +50,7 @@ static bool is_null_disk(const char *disk)
 }
 
 /* Return a descriptor of the disk NULL_DISK, or -1 if there is no such disk. */
-static int open_null_disk(void)
+static int find_null_disk(void)
 {
 	DIR *disks = opendir("/sys/block");
 	char path[NAME_MAX + 32] = "";
@@ -68,44 +69,42 @@ static int open_null_disk(void)
 	return fd;
 }
 
-/*
- * Measure reads of 4 KiB, one at a time. O_DIRECT makes each read a request to the disk, during
- * which the task sleeps.
- */
-static void disk_read(void)
+bool null_disk_open(struct null_disk *disk)
 {
-	static uint64_t ns[ROUNDS];
-	int i, fd = open_null_disk();
-	char *page;
-
-	if (fd < 0) {
+	disk->fd = find_null_disk();
+	if (disk->fd < 0) {
 		fprintf(stderr,
 			"vgpu-bench: disk-read is not measured: no disk has the serial number %s; start the guest with --qemu-args \"-drive if=none,id=null,driver=null-co,size=1G,read-zeroes=on -device virtio-blk-pci,drive=null,serial=%s\"\n",
 			NULL_DISK, NULL_DISK);
-		return;
+		return false;
 	}
-	page = must_map(VG_PAGE);
-	memset(page, 1, VG_PAGE);
-	await_quiet();
-	for (i = -UNMEASURED; i < ROUNDS; i++) {
-		uint64_t start = vg_now();
-		ssize_t n = pread(fd, page, VG_PAGE, 0);
+	disk->page = must_map(VG_PAGE);
+	memset(disk->page, 1, VG_PAGE);
+	return true;
+}
 
-		if (i >= 0)
-			ns[i] = vg_now() - start;
-		must(n == (ssize_t)VG_PAGE ? 0 :
-		     vg_fail(n < 0 ? -errno : -EIO, "pread"), "disk-read");
-	}
-	samples_us("disk-read", VG_PAGE, ns, ROUNDS);
-	vg_unmap_anon(page, VG_PAGE);
-	close(fd);
+uint64_t null_disk_read(const struct null_disk *disk)
+{
+	uint64_t ns, start = vg_now();
+	ssize_t n = pread(disk->fd, disk->page, VG_PAGE, 0);
+
+	ns = vg_now() - start;
+	must(n == (ssize_t)VG_PAGE ? 0 :
+	     vg_fail(n < 0 ? -errno : -EIO, "pread"), "disk-read");
+	return ns;
+}
+
+void null_disk_close(struct null_disk *disk)
+{
+	vg_unmap_anon(disk->page, VG_PAGE);
+	close(disk->fd);
 }
 
 /*
  * Measure reads of VGPU_MAGIC. The device returns a constant for this register, and takes no lock
  * of its own.
  */
-static void register_read(const struct bench *b)
+void bench_registers(struct bench *b)
 {
 	const uint64_t offset = VGPU_MAGIC * 4ull;
 	char name[VG_PCI_NAME], path[64];
@@ -140,12 +139,6 @@ static void register_read(const struct bench *b)
 	}
 	munmap(page, VG_PAGE);
 	close(fd);
-}
-
-void bench_anchors(struct bench *b)
-{
-	disk_read();
-	register_read(b);
 }
 
 static void pin(int cpu)

@@ -3,6 +3,9 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "vg.h"
 
 /*
@@ -12,7 +15,7 @@
 #define SAMPLES		5
 #define SWEEP		(64 * VG_MIB)
 /* Number of lone faults; and the largest number that an argument may give. */
-#define SINGLE_FAULTS	200
+#define SINGLE_FAULTS	208
 #define MAX_COUNT	1024
 
 /**
@@ -30,6 +33,27 @@ struct bench {
 	struct vg_mem_info mem;
 	unsigned int count;
 };
+
+/**
+ * struct null_disk - the disk without contents
+ * @fd: the disk, opened with O_DIRECT
+ * @page: memory for the bytes that are read
+ */
+struct null_disk {
+	int fd;
+	char *page;
+};
+
+/* anchors.c */
+
+/* Open the disk. If the guest has no such disk, print a message and return false. */
+bool null_disk_open(struct null_disk *disk);
+/*
+ * Read 4 KiB. O_DIRECT makes the read a request to the disk, during which the task sleeps. Return
+ * the time in ns.
+ */
+uint64_t null_disk_read(const struct null_disk *disk);
+void null_disk_close(struct null_disk *disk);
 
 /* sample.c */
 
@@ -72,15 +96,18 @@ void bench_cpu_faults(void);
  * process that uses KFD run at a fork.
  */
 void bench_pipes(void);
-/*
- * Measure the disk without contents and a GPU register. If the guest has no such disk, print a
- * message instead of its samples.
- */
-void bench_anchors(struct bench *b);
+/* Measure reads of a GPU register. */
+void bench_registers(struct bench *b);
 void bench_copy(struct bench *b);
+/* Measure faults: sweeps, then lone faults as bench_faults_and_reads() does. */
 void bench_faults(struct bench *b);
-/* Measure only the lone faults of bench_faults(), @b->count of them. */
+/* Measure @b->count lone faults, without reads of the disk in between. */
 void bench_single_faults(struct bench *b);
+/*
+ * Measure @b->count lone faults in turn with reads of the disk without contents. If the guest has
+ * no such disk, print a message, and measure the faults only.
+ */
+void bench_faults_and_reads(struct bench *b);
 void bench_migration(struct bench *b);
 void bench_hmm(void);
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Measure the GPU: copies between memory domains, faults, migrations. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -165,68 +166,149 @@ static void sweeps(struct bench *b, struct vg_bo *bo)
 	}
 }
 
+/* Distance of the pages of lone faults: each needs a page table of its own. */
+#define STRIDE	(4 * VG_MIB)
+/* Number of lone faults that follow each other before as many reads of the disk. */
+#define BLOCK	16
+
 /*
- * Map @n pages, @stride bytes apart, that the CPU has and no GPU has mapped. The neighbours of each
+ * Map @n pages, STRIDE bytes apart, that the CPU has and no GPU has mapped. The neighbours of each
  * page are not accessible, so a fault on a page maps exactly this page.
  */
-static char *lone_pages(struct bench *b, unsigned int n, uint64_t stride)
+static char *lone_pages(struct bench *b, unsigned int n)
 {
-	char *p = mmap(NULL, n * stride, PROT_NONE,
+	char *p = mmap(NULL, n * STRIDE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	unsigned int i;
 
 	must(p == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "single faults");
-	stays(b, p, n * stride);
+	stays(b, p, n * STRIDE);
 	for (i = 0; i < n; i++) {
-		must(mprotect(p + i * stride, VG_PAGE, PROT_READ | PROT_WRITE) ?
+		must(mprotect(p + i * STRIDE, VG_PAGE, PROT_READ | PROT_WRITE) ?
 		     vg_fail(-errno, "mprotect") : 0, "single faults");
-		memset(p + i * stride, 1, VG_PAGE);
+		memset(p + i * STRIDE, 1, VG_PAGE);
 	}
 	return p;
 }
 
 /*
- * Measure the time from the raise of a fault to the replay, one fault at a time.
+ * Let the engine write to @page, which the GPU has not mapped. Return the time in ns from the raise
+ * of the fault to the replay.
  *
- * The result is compared with disk-read. So, as in disk_read(), the program sleeps while the device
- * and the driver work: a virtual CPU halts, and has to be woken. vg_queue_finish() would yield or
- * sleep for 50 us at a time instead, and so keep a virtual CPU awake. SLEEP_US is longer than
- * almost every fault, so that the timer of the sleep does not wake a virtual CPU during the fault.
- * The engine has no work for the rest of the sleep. It spins for poll-ns at most, so the engine's
- * thread is asleep, too, before the next fault.
+ * The result is compared with null_disk_read(). So, as in that function, the program sleeps while
+ * the device and the driver work: a virtual CPU halts, and has to be woken. vg_queue_finish() would
+ * yield or sleep for 50 us at a time instead, and so keep a virtual CPU awake. SLEEP_US is longer
+ * than almost every fault, so that the timer of the sleep does not wake a virtual CPU during the
+ * fault. The engine has no work for the rest of the sleep. It spins for poll-ns at most, so the
+ * engine's thread is asleep, too, before the next fault.
  */
-static void single_faults(struct bench *b, unsigned int faults)
+static uint64_t lone_fault(struct bench *b, const char *page)
 {
-	enum { UNMEASURED = 10, SLEEP_US = 1000 };
-	const uint64_t stride = 4 * VG_MIB;
-	const uint32_t word = 1;
-	static uint64_t ns[MAX_COUNT];
+	enum { SLEEP_US = 1000 };
 	struct vg_queue *q = &b->queue;
-	char *p = lone_pages(b, UNMEASURED + faults, stride), *page = p;
+	const uint32_t word = 1;
 	uint64_t deadline;
 	uint32_t seq;
-	int i;
+
+	must(vg_emit_timestamp(q, 0), "single faults");
+	must(vg_emit_write(q, (uintptr_t)page, &word, 1), "single faults");
+	must(vg_emit_timestamp(q, 1), "single faults");
+	must(vg_emit_fence(q, &seq), "single faults");
+	deadline = vg_deadline();
+	vg_queue_submit(q);
+	await_fence(&q->ptrs, seq, SLEEP_US, deadline);
+	return (uint64_t)engine_ns(b);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+/* Return the median of the BLOCK times at @ns. */
+static double block_median(const uint64_t *ns)
+{
+	uint64_t sorted[BLOCK];
+
+	memcpy(sorted, ns, sizeof(sorted));
+	qsort(sorted, BLOCK, sizeof(sorted[0]), by_value);
+	return (double)(sorted[BLOCK / 2 - 1] + sorted[BLOCK / 2]) / 2;
+}
+
+/*
+ * Measure @n reads, if there is a @disk, then @n faults on the pages from @page on. Return the page
+ * after the last one that was used. The first read and the first fault are not measured, because
+ * the program has done other work before them.
+ */
+static char *fault_block(struct bench *b, const struct null_disk *disk,
+			 char *page, unsigned int n, uint64_t *fault_ns,
+			 uint64_t *read_ns)
+{
+	unsigned int i;
+
+	if (disk) {
+		null_disk_read(disk);
+		for (i = 0; i < n; i++)
+			read_ns[i] = null_disk_read(disk);
+	}
+	lone_fault(b, page);
+	for (i = 0, page += STRIDE; i < n; i++, page += STRIDE)
+		fault_ns[i] = lone_fault(b, page);
+	return page;
+}
+
+/*
+ * Measure lone faults, one at a time, and if there is a @disk, as many reads of it. A block of
+ * reads and a block of faults follow each other in turn: the cost of a wake-up varies from guest to
+ * guest and with the load of the host, and so both see the same machine. For each block, print the
+ * ratio of the medians of faults and reads.
+ */
+static void single_faults(struct bench *b, unsigned int faults,
+			  const struct null_disk *disk)
+{
+	static uint64_t fault_ns[MAX_COUNT], read_ns[MAX_COUNT];
+	/* Two more blocks at most: the first one below, and one that is not full. */
+	unsigned int done, n, blocks = faults / BLOCK + 2;
+	char *p = lone_pages(b, blocks * (BLOCK + 1)), *page = p;
 
 	await_quiet();
-	for (i = -UNMEASURED; i < (int)faults; i++, page += stride) {
-		must(vg_emit_timestamp(q, 0), "single faults");
-		must(vg_emit_write(q, (uintptr_t)page, &word, 1),
-		     "single faults");
-		must(vg_emit_timestamp(q, 1), "single faults");
-		must(vg_emit_fence(q, &seq), "single faults");
-		deadline = vg_deadline();
-		vg_queue_submit(q);
-		await_fence(&q->ptrs, seq, SLEEP_US, deadline);
-		if (i >= 0)
-			ns[i] = (uint64_t)engine_ns(b);
+	/* The times of the first block, which fills caches, are overwritten. */
+	page = fault_block(b, disk, page, BLOCK, fault_ns, read_ns);
+	for (done = 0; done < faults; done += n) {
+		n = faults - done < BLOCK ? faults - done : BLOCK;
+		page = fault_block(b, disk, page, n, fault_ns + done,
+				   read_ns + done);
 	}
-	samples_us("fault-single", VG_PAGE, ns, (int)faults);
-	munmap(p, (UNMEASURED + faults) * stride);
+	samples_us("fault-single", VG_PAGE, fault_ns, faults);
+	if (disk)
+		samples_us("disk-read", VG_PAGE, read_ns, faults);
+	for (done = 0; disk && done + BLOCK <= faults; done += BLOCK)
+		sample("fault-per-disk-read", VG_PAGE,
+		       block_median(fault_ns + done) /
+		       block_median(read_ns + done), "x");
+	munmap(p, blocks * (BLOCK + 1) * STRIDE);
+}
+
+static unsigned int single_faults_count(const struct bench *b)
+{
+	return b->count ? b->count : SINGLE_FAULTS;
 }
 
 void bench_single_faults(struct bench *b)
 {
-	single_faults(b, b->count ? b->count : SINGLE_FAULTS);
+	single_faults(b, single_faults_count(b), NULL);
+}
+
+void bench_faults_and_reads(struct bench *b)
+{
+	struct null_disk disk;
+	bool found = null_disk_open(&disk);
+
+	single_faults(b, single_faults_count(b), found ? &disk : NULL);
+	if (found)
+		null_disk_close(&disk);
 }
 
 void bench_faults(struct bench *b)
@@ -235,7 +317,7 @@ void bench_faults(struct bench *b)
 
 	must(vg_bo_create(&b->vg, b->gpu, SWEEP, VG_GTT, &bo), "GTT");
 	sweeps(b, &bo);
-	single_faults(b, SINGLE_FAULTS);
+	bench_faults_and_reads(b);
 	must(vg_bo_free(&bo), "free");
 }
 

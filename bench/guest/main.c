@@ -32,10 +32,12 @@ static const struct {
 	void (*fn)(struct bench *b);
 } parts[] = {
 	{ "boot", bench_boot, NULL },		/* the boot, in a guest without disks */
-	{ "anchors", bench_pipes, bench_anchors },	/* anchors; needs a disk, see anchors.c */
+	{ "anchors", bench_pipes, bench_registers },	/* anchors, except the disk's reads */
 	{ "cpu-faults", bench_cpu_faults, NULL },	/* faults of the CPU on untouched memory */
 	/* lone faults; a second argument is their number */
 	{ "fault-single", NULL, bench_single_faults },
+	/* the same in turn with reads of a disk; needs the disk, see anchors.c */
+	{ "fault-and-read", NULL, bench_faults_and_reads },
 	/* memory manager; needs 5 GiB of RAM and 2 GiB of VRAM */
 	{ "memory", bench_tables, bench_memory },
 	{ "evict", NULL, bench_evict },		/* only the evictions of "memory" */
@@ -107,8 +109,7 @@ int main(int argc, char **argv)
 	open_gpu(&b);
 	bench_copy(&b);
 	bench_faults(&b);
-	/* Directly after the faults, which are compared with the disk's reads. */
-	bench_anchors(&b);
+	bench_registers(&b);
 	bench_migration(&b);
 	must(vg_queue_destroy(&b.queue), "queue");
 	return 0;

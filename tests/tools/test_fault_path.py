@@ -411,7 +411,23 @@ class Hostile(Test):
     def test_options(self) -> None:
         """Catches: long options of the guest raise an error that is no Failure after the measurement."""
         origin = {"command": "c", "commit": "1a", "date": "2026-01-02", "machine": "TCG"}
-        self.assertEqual(len(path_report.report(made().found(), ([1.0], [1.0]), {}, origin, "x" * 999).options), 300)
+        one = path_report.report(made().found(), ([1.0], [1.0]), {}, [], origin, "x" * 999)
+        self.assertEqual((len(one.options), one.blocks), (300, None))
+
+    def test_script(self) -> None:
+        """Catches: the untraced faults are measured apart from the disk's reads, so that the two see different states
+        of the machine; the traced faults are measured with reads, whose interrupts would be in the trace; vgpu-bench
+        has no such part."""
+        script = fault_path.SCRIPT
+        begin, end = script.index("\tswitch 1\n"), script.index("\tswitch 0\n")
+        traced, untraced = script[begin:end], script[:begin] + script[end:]
+        self.assertRegex(traced, r'vgpu-bench fault-single "\$count"')
+        self.assertRegex(untraced, r'vgpu-bench fault-and-read "\$count"')
+        self.assertNotIn("fault-and-read", traced)
+        self.assertNotIn("fault-single", untraced)
+        main = (BENCH / "guest" / "main.c").read_text()
+        self.assertIn('{ "fault-single", NULL, bench_single_faults }', main)
+        self.assertIn('{ "fault-and-read", NULL, bench_faults_and_reads }', main)
 
     def test_numbers(self) -> None:
         """Catches: a number of faults or rounds that vgpu-bench refuses is accepted; the largest number is refused."""
@@ -425,7 +441,8 @@ class Hostile(Test):
 
 def report(one: Made, untraced: float = 200.0) -> path_report.Report:
     origin = {"command": "c", "commit": "1a", "date": "2026-01-02", "machine": "TCG"}
-    return path_report.report(one.found(), ([untraced], [2 * untraced]), {"null disk read": [100.0]}, origin, "")
+    anchors, blocks = {"null disk read": [100.0]}, [1.5, 2.5, 3.0]
+    return path_report.report(one.found(), ([untraced], [2 * untraced]), anchors, blocks, origin, "")
 
 
 class Shown(Test):
@@ -472,6 +489,7 @@ class Shown(Test):
                 self.assertIn(station.hop, text)
         self.assertIn("traced: 400.0 us (400.0 to 400.0, 1 samples), 2.00 times as long", text)
         self.assertIn("takes 2.00 of them", text)
+        self.assertIn("a block of untraced faults takes 2.50 of them (10 to 90 %: 1.50 to 3.00, 3 blocks)", text)
         self.assertIn("left out: 1 without hmm", text)
         self.assertRegex(text, r"sum of the medians +│ +190 ")
         self.assertRegex(text, r"hard interrupt begins +│ +40 .*21 % .*a halted virtual CPU: 100 %")

@@ -430,16 +430,44 @@ class Bench(Test):
         self.assertIn("✓", table.judge(goal, result, 12.0))
         self.assertIn("✗", table.judge(goal, result, 11.9))
 
+    def body(self, file: str, function: str) -> str:
+        """Return the definition of a function of vgpu-bench."""
+        source = (BENCH / "guest" / f"{file}.c").read_text()
+        (found,) = re.findall(rf"^[\w ]+[ *]{function}\(.*?^}}$", source, re.DOTALL | re.MULTILINE)
+        return str(found)
+
     def test_stored_samples(self) -> None:
         """Catches: a measurement of wake-ups prints its samples one by one, so that the agent, which forwards them,
         keeps a virtual CPU awake; or the measurement of a fault polls for the fence, unlike the disk's read."""
-        for file, function in (("gpu", "single_faults"), ("anchors", "disk_read"), ("anchors", "round_trips")):
-            source = (BENCH / "guest" / f"{file}.c").read_text()
-            (body,) = re.findall(rf"^static void {function}\(.*?^}}$", source, re.DOTALL | re.MULTILINE)
-            self.assertLess(body.index("await_quiet();"), body.index("for ("))
-            self.assertIn("\tsamples_us(", body)
-            self.assertNotIn("sample(", body)
-            self.assertNotIn("vg_queue_finish(", body)
+        for file, function in (("gpu", "single_faults"), ("anchors", "round_trips")):
+            body = self.body(file, function)
+            quiet, loop, printed = (body.index(text) for text in ("await_quiet();", "for (", "\tsamples_us("))
+            self.assertTrue(quiet < loop < printed, function)
+            self.assertNotIn("sample(", body[:printed])
+        for file, function in (("gpu", "fault_block"), ("gpu", "lone_fault"), ("anchors", "null_disk_read")):
+            body = self.body(file, function)
+            for word in ("sample", "printf", "vg_queue_finish("):
+                self.assertNotIn(word, body)
+
+    def test_in_turn(self) -> None:
+        """Catches: all reads of the disk are measured before or after all faults, so that the ratio compares two states
+        of the machine; a block has more reads than faults, or counts the first one after other work; the ratio of a
+        block is not printed, or is that of other samples."""
+        block = self.body("gpu", "fault_block")
+        self.assertEqual(block.count("i < n;"), 2)
+        self.assertEqual(re.findall(r"^\t*(null_disk_read|lone_fault)\(", block, re.MULTILINE), [
+            "null_disk_read", "lone_fault",
+        ])  # fmt: skip
+        faults = self.body("gpu", "single_faults")
+        self.assertIn("page = fault_block(b, disk, page, n, fault_ns + done,\n\t\t\t\t   read_ns + done);", faults)
+        self.assertIn('block_median(fault_ns + done) /\n\t\t       block_median(read_ns + done), "x"', faults)
+        for key in (rows.FAULT_PER_READ, rows.DISK_READ, rows.Key("fault-single", 4096, "us")):
+            self.assertIn(f'"{key.name}", VG_PAGE', faults)
+        (size,) = re.findall(r"#define BLOCK\s+(\d+)", (BENCH / "guest" / "gpu.c").read_text())
+        self.assertEqual(int(size), 16)  # as the pages and the comments in Python say
+        (row,) = [row for row in rows.rows({}) if row.key == rows.FAULT_PER_READ]
+        found = [row.met(rows.Result("", 4096, "x", value, 0, 9, 9), None) for value in (1.0, 1.1)]
+        self.assertEqual(found, [True, False])
 
 
 class Builds(Test):

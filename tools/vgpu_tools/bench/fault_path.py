@@ -14,7 +14,7 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.bench import measure
-from vgpu_tools.bench.rows import CPU_MINOR_FAULT, DISK_READ, PIPE_ROUND_TRIP, REGISTER_READ, Key
+from vgpu_tools.bench.rows import CPU_MINOR_FAULT, DISK_READ, FAULT_PER_READ, PIPE_ROUND_TRIP, REGISTER_READ, Key
 from vgpu_tools.guest import accel, options, qmp
 from vgpu_tools.guest.launch import Streams, comes_up
 from vgpu_tools.trace import hops, path_report, record, runs
@@ -36,7 +36,9 @@ ANCHORS = {
 PHASE = "vgpu phase "  # the guest prints this and a phase, and waits for a line
 OFF, ON, END = "off", "on", "end"  # phases: nothing is traced; both sides are traced; all is measured
 # Script in the guest. Further arguments: faults of a phase, rounds. The samples are printed at the end of a phase,
-# because the agent that forwards the output would keep a virtual CPU awake.
+# because the agent that forwards the output would keep a virtual CPU awake. The untraced faults are measured in turn
+# with reads of the disk, so that both see the same machine. The traced ones are not, because the trace would have the
+# reads.
 SCRIPT = f"""\
 {record.HEAD}
 count=$1 rounds=$2
@@ -56,7 +58,7 @@ measure() {{
 round=1
 while [ "$round" -le "$rounds" ]; do
 	phase {OFF}
-	measure vgpu-bench fault-single "$count"
+	measure vgpu-bench fault-and-read "$count"
 	cat /tmp/vgpu.samples
 	phase {ON}
 	switch 1
@@ -184,6 +186,7 @@ def take(words: Sequence[str], samples: int, rounds: int, environment: Environme
         hops.paths(recording, conductor.spans),
         (off[LONE], on[LONE]),
         {name: off[key] for name, key in ANCHORS.items()},
+        off[FAULT_PER_READ],
         runs.origin(COMMAND, environment.accelerator or accel.choose(comes_up)),
         " ".join(words),
     )

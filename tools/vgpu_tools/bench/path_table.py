@@ -81,6 +81,9 @@ def _facts(one: Report) -> list[str]:
     for name, anchor in one.anchors.items():
         ratio = one.untraced.median / anchor.median if anchor.median else 0.0
         lines.append(f"{name}: {anchor.text()}; an untraced fault takes {ratio:.2f} of them")
+    if found := one.blocks:
+        text = f"{found.median:.2f} of them (10 to 90 %: {found.low:.2f} to {found.high:.2f}, {found.n} blocks)"
+        lines.append(f"null disk reads, measured in turn with the faults: a block of untraced faults takes {text}")
     dropped = ", ".join(f"{count} {reason}" for reason, count in sorted(one.dropped.items())) or "none"
     lines.append(f"faults in the table: {one.path.n}; left out: {dropped}")
     if one.early:

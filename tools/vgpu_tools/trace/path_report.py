@@ -61,6 +61,8 @@ class Report(_Model):
     path: Spread  # from raise to replay, in the trace
     hops: list[Hop] = Field(min_length=1, max_length=50)
     anchors: dict[Name, Spread] = Field(default_factory=dict, max_length=20)
+    # The ratio of untraced faults to reads of the null disk, of blocks that are measured in turn; no time
+    blocks: Spread | None = None
     dropped: dict[Name, int] = Field(default_factory=dict, max_length=100)  # faults that are not in `hops`, by reason
     early: int = Field(default=0, ge=0)  # faults that an invalidation replayed before their acknowledgement
     clock_us: Us  # distance of the bounds of the clocks' offset
@@ -111,10 +113,12 @@ def report(
     found: Found,
     samples: tuple[Sequence[float], Sequence[float]],
     anchors: Mapping[str, Sequence[float]],
+    blocks: Sequence[float],
     origin: Mapping[str, str],
     options: str,
 ) -> Report:
-    """Return the report of a run. `samples` are the engine's times of faults, without and with the trace."""
+    """Return the report of a run. `samples` are the engine's times of faults, without and with the trace; `blocks` are
+    the ratios of untraced faults to reads of the null disk."""
     if not found.paths:
         reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(found.dropped.items())) or "none raised"
         raise Failure(f"fault-path: no lone fault has all its events ({reasons})", status=1)
@@ -125,6 +129,7 @@ def report(
         path=spread(path.total / 1000 for path in found.paths),
         hops=hops(found),
         anchors={name: spread(values) for name, values in anchors.items() if values},
+        blocks=spread(blocks) if blocks else None,
         dropped=dict(found.dropped),
         early=found.early,
         clock_us=found.clock_ns / 1000,
