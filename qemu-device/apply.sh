@@ -27,8 +27,10 @@ fi
 
 ln -sfn "$here" "$tree/hw/misc/vgpu-kfd"
 ln -sfn "$here/../include/vgpu" "$tree/include/vgpu"
-ln -sfn "$here/vgpu-kfd.mak" \
-    "$tree/configs/devices/x86_64-softmmu/vgpu-kfd.mak"
+for devices in vgpu-kfd vgpu-kfd-guest; do
+    ln -sfn "$here/$devices.mak" \
+        "$tree/configs/devices/x86_64-softmmu/$devices.mak"
+done
 
 # add_line FILE LINE: append LINE unless FILE has it.
 add_line()

@@ -46,7 +46,7 @@ def _emulated(children: Children) -> float:
     with tempfile.NamedTemporaryFile(suffix=".rom") as rom:
         rom.write(_rom())
         rom.flush()
-        options = "-nodefaults -no-user-config -display none -machine pc -accel tcg -m 16M"
+        options = "-nodefaults -no-user-config -display none -machine q35 -accel tcg -m 16M"
         exit_device = f"isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"
         command: list[str | Path] = [qemu.with_firmware(), *options.split(), "-bios", rom.name, "-device", exit_device]
         start = time.monotonic()
