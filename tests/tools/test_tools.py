@@ -26,6 +26,7 @@ from vgpu_tools.base.paths import BENCH, QEMU_DEVICE
 from vgpu_tools.base.process import end_process
 from vgpu_tools.bench import explained, measure, rows, table
 from vgpu_tools.build import fingerprint, sources, steps
+from vgpu_tools.build.beside import beside
 from vgpu_tools.cli import main
 from vgpu_tools.guest import monitor, options
 from vgpu_tools.guest.config import Guest
@@ -684,3 +685,36 @@ class Steps(Test):
             with self.subTest(start=start, watch=watch, end=end):
                 self.assertEqual(result.stdout, f"{said}\n")
                 self.assertIn("KeyboardInterrupt", result.stderr)
+
+
+class Beside(Test):
+    """A command that runs beside the build steps of this process."""
+
+    def test_passes(self) -> None:
+        """Catches: the command starts after the block, so that nothing is built at the same time; its messages are
+        lost; the end of the command is not waited for."""
+        with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as said:
+            started, done = Path(folder) / "started", Path(folder) / "done"
+            script = 'echo building >&2; touch "$0"; sleep 0.3; touch "$1"'
+            with beside(["sh", "-c", script, started, done]):
+                while not started.exists():
+                    time.sleep(0.01)
+            self.assertTrue(done.exists())
+        self.assertEqual(said.getvalue(), "building\n")
+
+    def test_fails(self) -> None:
+        """Catches: a failed command counts as passed."""
+        with (
+            redirect_stderr(io.StringIO()) as said,
+            self.assertRaisesRegex(Failure, "exit status 3"),
+            beside(["sh", "-c", "echo no compiler >&2; exit 3"]),
+        ):
+            pass
+        self.assertEqual(said.getvalue(), "no compiler\n")
+
+    def test_ended(self) -> None:
+        """Catches: after a failed step the command goes on, and the tool waits for it; the step's error is hidden."""
+        start = time.monotonic()
+        with self.assertRaisesRegex(Failure, "step"), beside(["sleep", "100"]):
+            raise Failure("step")
+        self.assertLess(time.monotonic() - start, 50)

@@ -88,6 +88,9 @@ def build(words: list[str]) -> int:
         "rootfs": lambda: [rootfs.build("release"), rootfs.build("debug")],
         "demo": lambda: [sources.firmware()[0], qemu.build(), rootfs.build("release")],
         "bench": lambda: [sources.firmware()[0], qemu.build(), qemu.build_bench(), rootfs.build("release")],
+        # Guest.prepare() builds these two beside QEMU.
+        "guest-release": lambda: [rootfs.build("release")],
+        "guest-debug": lambda: [rootfs.build("debug")],
     }
     given = environment.read()
     named = {"qemu": given.qemu_source, "kernel": given.kernel_source}

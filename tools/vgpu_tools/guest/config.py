@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.build import kernel, qemu, rocm, rootfs, sources
+from vgpu_tools.base.paths import ROOT
+from vgpu_tools.build import apt, kernel, qemu, rocm, rootfs, sources
+from vgpu_tools.build.beside import beside
 from vgpu_tools.build.steps import ensure
 from vgpu_tools.guest import accel
 
@@ -75,7 +77,14 @@ class Guest:
     def prepare(self) -> None:
         """Build everything that the guest needs."""
         system = rootfs.build_split if self.snapshot else rootfs.build
-        ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), system(self.kernel))
+        emulator, image = qemu.build(), kernel.build(self.kernel)
+        if not emulator.fresh() and not image.fresh():
+            # Much of a first build uses one CPU only: downloads, QEMU's configure, the links of the kernel. So build
+            # QEMU and the guest's system at the same time. Both need the packages, so install these before.
+            ensure(apt.host_packages())
+            with beside([ROOT / "vgpu", "build", f"guest-{self.kernel}"]):
+                ensure(sources.firmware()[0], emulator)
+        ensure(sources.firmware()[0], emulator, image, system(self.kernel))
         if self.device_delays:
             ensure(qemu.build(self.variant()))
         if self.rootfs == "rocm":
