@@ -99,7 +99,12 @@ def rows(results: Results) -> list[Row]:
     hmm_rate = nearest(results, "test-hmm-to-device", sweep, "GB/s")
     hmm_back = nearest(results, "test-hmm-touch-back", sweep, "us/page")
     table = [
-        Row("boot until /dev/kfd is there (guest's clock)", Key("boot-to-kfd", 0, "ms")),
+        Row(
+            "boot until /dev/kfd is there (guest's clock)",
+            Key("boot-to-kfd", 0, "ms"),
+            absolute_bar=1000,
+            lower_is_better=True,
+        ),
         Row("warm ./vgpu run -- true", Key("run-true", 0, "s"), absolute_bar=5.0, lower_is_better=True),
         *copy_rows(results),
         Row("4 KiB copy, packet to fence seen", Key("sdma-round-trip", 4096, "us")),
@@ -109,7 +114,7 @@ def rows(results: Results) -> list[Row]:
         ("sdma-first-byte", "doorbell to first byte, after work"),
     ):
         key = Key(name, 0, "us")
-        table.append(Row(label, key, HOST_WAKEUP, "host wake-up", absolute_bar=20.0, lower_is_better=True))
+        table.append(Row(label, key, HOST_WAKEUP, "host wake-up", bar=3, absolute_bar=20.0, lower_is_better=True))
     table += device_rows()
     for name, label in (
         ("fault-read-present", "faults: engine reads memory the CPU has"),
@@ -122,7 +127,7 @@ def rows(results: Results) -> list[Row]:
         ]
     lone = Key("fault-single", 4096, "us")
     for key, label, bar in (
-        (Key("fault-read-present", sweep, "us/page"), "faults: engine reads memory the CPU has, a page", 1),
+        (Key("fault-read-present", sweep, "us/page"), "faults: engine reads memory the CPU has, a page", 0.2),
         (lone, "one fault, raise to replay", 6),
     ):
         table.append(Row(label, key, minor, "CPU minor fault", bar=bar, lower_is_better=True))
@@ -140,7 +145,7 @@ def rows(results: Results) -> list[Row]:
         if page and rate:
             same = hmm_rate if name == "migrate-to-vram" else None
             table.append(Row(label, rate, same, other if same else ""))
-            table.append(Row(label, page, against, other, bar=1, lower_is_better=True))
+            table.append(Row(label, page, against, other, bar=0.4, lower_is_better=True))
     for known, label in (
         (minor, "CPU minor fault"),
         (hmm_to, "test_hmm, system to device"),
@@ -206,8 +211,8 @@ def device_rows() -> Iterable[Row]:
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
         ("device-copy-big", "device: copy in VRAM, 2 MiB leaves", 0.9),
-        ("device-copy-gtt", "device: copy from 4 KiB pages of GTT", 0.6),
-        ("device-copy-to-gtt", "device: copy to 4 KiB pages of GTT", 0.6),
+        ("device-copy-gtt", "device: copy from 4 KiB pages of GTT", 0.8),
+        ("device-copy-to-gtt", "device: copy to 4 KiB pages of GTT", 0.8),
     ):
         yield Row(label, Key(name, 64 * MIB, "GB/s"), host, "host memcpy", bar=bar)
     for name, label, unit, bar in (
@@ -229,7 +234,7 @@ def svm_rows() -> Iterable[Row]:
             Key(f"svm-big-{way}", big, "GB/s"),
             Key(f"svm-engine-{way}", big // 2, "GB/s"),
             "SDMA copies",
-            bar=0.5,
+            bar=0.15,
         )
     for what, label in (("lookup", "attributes of one of N ranges"), ("split", "cutting one of N ranges in three")):
         few = Key(f"svm-{what}-1000", 0, "us")
@@ -252,7 +257,7 @@ def memory_rows(results: Results) -> Iterable[Row]:
     """Yield the rows of the memory manager. The reference of a row, if it has one, is similar work
     in the same guest: done without the memory manager, with fewer BOs, or by the CPU."""
     size = 2 * MIB
-    yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
+    yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=70, lower_is_better=True)
     yield Row(
         "BO in VRAM: create, map, unmap, free",
         Key("bo-life", size, "us"),
