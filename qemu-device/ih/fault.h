@@ -71,6 +71,10 @@ void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
  * @s: device
  * @stall: stall for a retry fault
  *
+ * If the access waits for a free CAM slot and no slot is free, the next
+ * acknowledge calls vgpu_clients_slot_freed(). The caller holds the lock of the
+ * queue's worker, so that this call finds the queue waiting.
+ *
  * Context: any thread. Takes s->lock.
  * Return: true: wait on; false: try the access again.
  */

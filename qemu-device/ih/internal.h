@@ -145,6 +145,11 @@ struct VGPUIh {
      */
     bool irq_in_write;
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
+    /*
+     * A queue may wait for a free slot of @cam. vgpu_fault_pending() sets this
+     * member for each queue that has to wait, and vgpu_cam_ack() clears it.
+     */
+    bool slot_wanted;
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
     /* Each element is the rate limit of one page's interrupt entries. */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
@@ -208,8 +213,9 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
 /*
- * Free @slot, and wake queues that wait for @slot or any free slot. An invalid
- * @slot only logs a guest error. The caller holds the BQL.
+ * Free @slot. Offer it to a queue that waits for any free slot, and wake the
+ * queues that wait for @slot. An invalid @slot only logs a guest error. The
+ * caller holds the BQL.
  */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /*

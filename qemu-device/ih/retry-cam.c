@@ -130,8 +130,12 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
         return c->used && c->serial == stall->serial &&
                qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) < c->due;
     case VGPU_WAIT_CAM_FREE:
-        return vgpu_cam_enabled(s) &&
-               vgpu_cam_free_slot(s) == VGPU_RETRY_CAM_SLOTS;
+        if (!vgpu_cam_enabled(s) ||
+            vgpu_cam_free_slot(s) < VGPU_RETRY_CAM_SLOTS) {
+            return false;
+        }
+        s->ih->slot_wanted = true;
+        return true;
     default:
         return true;
     }
@@ -139,6 +143,8 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 
 void vgpu_cam_ack(VGPUState *s, uint32_t slot)
 {
+    bool wanted = false;
+
     if (slot >= VGPU_RETRY_CAM_SLOTS) {
         if (vgpu_reg_warn_once(s, IH_RETRY_CAM_ACK)) {
             qemu_log_mask(LOG_GUEST_ERROR,
@@ -151,6 +157,15 @@ void vgpu_cam_ack(VGPUState *s, uint32_t slot)
         trace_vgpu_cam_ack(s->id, slot, s->ih->cam[slot].used,
                            s->ih->cam[slot].serial);
         s->ih->cam[slot].used = false;
+        wanted = s->ih->slot_wanted;
+        s->ih->slot_wanted = false;
+    }
+    /*
+     * Offer the slot before the replay: the queue that replays may fault again
+     * at once, and would keep the slot from the queues that wait for one.
+     */
+    if (wanted) {
+        vgpu_clients_slot_freed(s);
     }
     vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, slot);
 }

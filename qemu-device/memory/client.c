@@ -43,6 +43,21 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
     }
 }
 
+void vgpu_clients_slot_freed(VGPUState *s)
+{
+    VGPUMemory *m = s->memory;
+    unsigned i, first = m->slot_turn;
+
+    m->slot_turn = (first + 1) % VGPU_NUM_CLIENTS;
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        VGPUClient *c = m->clients[(first + i) % VGPU_NUM_CLIENTS];
+
+        if (!c->ops->slot_freed(c)) {
+            break;
+        }
+    }
+}
+
 /*
  * Wait for accesses in progress. synchronize_rcu() could deadlock: vCPUs wait
  * for the BQL in RCU critical sections, and the caller may be in one.

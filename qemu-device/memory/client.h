@@ -26,9 +26,17 @@ typedef struct VGPUClientOps {
     /*
      * Wake queues that wait because of a retry fault in a VMID of mask @vmids.
      * If @slot is -1, wake all these queues. Otherwise wake only queues with a
-     * fault in CAM slot @slot or in no CAM slot. Called without device locks.
+     * fault in CAM slot @slot, and queues that wait for a time. Called without
+     * device locks.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
+    /*
+     * A CAM slot was freed. If queues of the client wait for a free slot, let
+     * the one that has waited longest try its access again. Return false if
+     * queues of the client go on waiting, because no slot is free any more. The
+     * caller holds the BQL and no other lock of the device.
+     */
+    bool (*slot_freed)(VGPUClient *c);
     /*
      * Wait until the thread has completed its current access. The caller holds
      * the BQL and no other lock of the device.
@@ -90,6 +98,18 @@ void vgpu_client_destroy(VGPUClient *c);
  */
 void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
                        int slot);
+
+/**
+ * vgpu_clients_slot_freed: offer a free CAM slot to queues that wait for one
+ * @s: device
+ *
+ * Calls VGPUClientOps.slot_freed() of the clients, each time beginning with
+ * another client, until no slot is free. As vgpu_clients_wake(), the call may
+ * execute packets.
+ *
+ * Context: BQL held, no device lock held.
+ */
+void vgpu_clients_slot_freed(VGPUState *s);
 
 /**
  * vgpu_client_begin: start an access, and apply invalidations to the TLB

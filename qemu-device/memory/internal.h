@@ -152,6 +152,11 @@ struct VGPUMemory {
     VGPUHub hubs[VGPU_NUM_HUBS];
     VGPUClient *clients[VGPU_NUM_CLIENTS];      /* set when the engines start */
     /*
+     * Index of the client that is offered the next free CAM slot first. Guarded
+     * by the BQL.
+     */
+    unsigned slot_turn;
+    /*
      * Registers of ATHUB. Written under the BQL or by the CP's thread,
      * atomically.
      */

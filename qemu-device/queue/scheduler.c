@@ -163,6 +163,8 @@ static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
                                 &next->virtual);
     case VGPU_WAIT_DEVICE:
         return deadline_reached(QEMU_CLOCK_REALTIME, stall->until, &next->host);
+    case VGPU_WAIT_CAM_FREE:
+        return !vgpu_fault_pending(w->s, stall);
     default:
         return false;
     }
@@ -377,77 +379,6 @@ static void *worker_thread(void *opaque)
     rcu_unregister_thread();
     return NULL;
 }
-
-/*
- * Return true if @q waits because of a retry fault that @vmids and @slot
- * select: see VGPUClientOps.retry(). The caller holds w->lock.
- */
-static bool worker_retry_due(VGPUWorker *w, const VGPUQueue *q, uint32_t vmids,
-                             int slot)
-{
-    const VGPUStall *stall = &q->exec.mem.stall;
-
-    switch (q->wait) {
-    case VGPU_WAIT_CAM_FREE:
-    case VGPU_WAIT_RETRY:
-        break;
-    case VGPU_WAIT_CAM:
-        /*
-         * A newer fault of this queue may use the same CAM slot as the
-         * acknowledged fault did. vgpu_fault_pending() then returns true: do
-         * not wake the queue.
-         */
-        if (slot >= 0 && (stall->cam != slot ||
-                          vgpu_fault_pending(w->s, stall))) {
-            return false;
-        }
-        break;
-    default:
-        return false;
-    }
-    return vmids & (1u << stall->vmid);
-}
-
-static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
-{
-    VGPUWorker *w = c->s->workers->by_client[c->index];
-    unsigned n, woken = 0, last = 0;
-    bool kick = false;
-
-    WITH_QEMU_LOCK_GUARD(&w->lock) {
-        for (n = 0; n < w->ops->num_queues; n++) {
-            VGPUQueue *q = w->ops->queue(w, n);
-
-            if (worker_retry_due(w, q, vmids, slot)) {
-                q->wait = VGPU_WAIT_NONE;
-                woken++;
-                last = n;
-            }
-        }
-        kick = woken && !(woken == 1 && bql_locked() &&
-                          vgpu_worker_run_here(w, last));
-    }
-    if (kick) {
-        vgpu_worker_kick(w);
-    }
-}
-
-/*
- * Wait until the thread of @c's worker has completed its current step, and so
- * all memory accesses of that step.
- */
-static void worker_client_drain(VGPUClient *c)
-{
-    VGPUWorker *w = c->s->workers->by_client[c->index];
-
-    vgpu_worker_hold(w);
-    vgpu_worker_release(w);
-}
-
-const VGPUClientOps vgpu_worker_client_ops = {
-    .retry = worker_client_retry,
-    .drain = worker_client_drain,
-};
 
 /*
  * Return true if queue @n waits for a register write that can be done now. If

@@ -43,6 +43,7 @@ int main(int argc, char **argv)
     qvgpu_add_queue_tests();
     qvgpu_add_queue_error_tests();
     qvgpu_add_ih_fault_tests();
+    qvgpu_add_ih_cam_crowd_tests();
     qvgpu_add_fault_class_tests();
     qvgpu_add_replay_tests();
     qvgpu_add_clock_tests();

@@ -6,5 +6,6 @@
 void qvgpu_add_ih_ring_tests(void);
 void qvgpu_add_ih_secondary_rings_tests(void);
 void qvgpu_add_ih_fault_tests(void);
+void qvgpu_add_ih_cam_crowd_tests(void);
 
 #endif /* VGPU_TEST_IH_SUITE_H */
