@@ -12,6 +12,8 @@
 
 /* Maximum number of steps in a time slice. Also the initial exec.budget. */
 #define TIMESLICE_STEPS 256
+/* Maximum number of steps that an acknowledge executes itself. */
+#define INLINE_STEPS    16
 #define HWS             CP_NUM_HQDS     /* queue number of the scheduler */
 
 /*
@@ -134,6 +136,22 @@ static void mec_timeslice(VGPUWorker *w, unsigned n)
     }
 }
 
+/*
+ * Do nothing for the scheduler and for queues of VMID 0: their packets may take
+ * locks of SDMA engines' workers. The CP's thread executes these packets.
+ */
+static void mec_short_timeslice(VGPUWorker *w, unsigned n)
+{
+    VGPUCp *cp = cp_of(w);
+
+    if (n != HWS &&
+        VGPU_GET(qatomic_read(&cp->queues[n].regs[CP_HQD_VMID]),
+                 CP_HQD_VMID__VMID)) {
+        vgpu_queue_run(w, n, &mec_queue_ops, INLINE_STEPS,
+                       MIN(w->s->inline_bytes / 4, TIMESLICE_STEPS));
+    }
+}
+
 static VGPUQueue *mec_worker_queue(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
@@ -170,6 +188,7 @@ static const VGPUWorkerOps mec_ops = {
     .runnable = mec_worker_runnable,
     .pending = mec_worker_pending,
     .timeslice = mec_timeslice,
+    .short_timeslice = mec_short_timeslice,
     .trace_reg = mec_trace_reg,
 };
 

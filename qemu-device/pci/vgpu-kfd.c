@@ -294,8 +294,9 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
         "ns of host time that an idle SDMA engine's thread spins for new work "
         "before it sleeps; 0: it sleeps at once");
     object_class_property_set_description(klass, "inline-bytes",
-        "bytes of payload that a doorbell of a sleeping SDMA engine executes "
-        "itself before it wakes the engine's thread; 0: it executes nothing");
+        "bytes of payload that a doorbell or an acknowledge executes itself, "
+        "while the engine's thread sleeps, before it wakes that thread; "
+        "0: it executes nothing");
 }
 
 static const TypeInfo vgpu_kfd_info = {

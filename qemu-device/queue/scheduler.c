@@ -323,8 +323,8 @@ bool vgpu_worker_run_here(VGPUWorker *w, unsigned n)
     VGPUQueue *q = w->ops->queue(w, n);
     Deadlines next = NO_DEADLINES;
 
-    if (!w->ops->short_timeslice || !w->s->inline_bytes ||
-        !w->thread->asleep || w->current || !worker_queue_ready(w, n, &next)) {
+    if (!w->s->inline_bytes || !w->thread->asleep || w->current ||
+        !worker_queue_ready(w, n, &next)) {
         return false;
     }
     trace_vgpu_inline(w->s->id, w->client, n);

@@ -61,7 +61,8 @@ typedef struct VGPUWorkerOps {
     void (*timeslice)(VGPUWorker *w, unsigned n);
     /*
      * As timeslice(), but with at most s->inline_bytes of payload and few
-     * packets: see vgpu_worker_run_here(). May be NULL.
+     * packets: see vgpu_worker_run_here(). The function may do nothing, and so
+     * leave the queue to the thread.
      */
     void (*short_timeslice)(VGPUWorker *w, unsigned n);
     /* Trace a register write that the main loop does for queue @n. */

@@ -4,6 +4,7 @@
  * packets itself while the thread of the engine sleeps.
  */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hold.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -237,6 +238,52 @@ static void test_fault(void)
     inline_stop(&t);
 }
 
+/*
+ * Let a compute queue fault, and repair the fault. Return true if the
+ * acknowledge has replayed the access.
+ */
+static bool compute_fault_here(Inline *t, QVGPUCompute *c)
+{
+    uint32_t value = ++t->rounds;
+    uint64_t va = VA + value * QVGPU_PAGE, page = qvgpu_ram_page(t->v);
+    QVGPUIrq irq;
+    bool here;
+
+    qvgpu_pm4_write(c, va, value);
+    qvgpu_compute_kick(c);
+    qvgpu_ih_next(t->v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
+    qvgpu_space_map(&t->space, va, page, QVGPU_PAGE);
+    settle(t);
+    qvgpu_cam_ack(t->v, VGPU_GET(irq.data[2], IH_FAULT_D2__CAM_INDEX));
+    here = ran_here(t);
+    if (here) {
+        g_assert_cmphex(qtest_readl(t->v->qts, page), ==, value);
+    }
+    qvgpu_compute_finish(c);
+    g_assert_cmphex(qtest_readl(t->v->qts, page), ==, value);
+    g_assert_cmpuint(qvgpu_counter(t->v, VGPU_CNT_FAULTS_RETRY), ==, t->rounds);
+    g_assert_cmpuint(qvgpu_counter(t->v, VGPU_CNT_REPLAYS), ==, t->rounds);
+    return here;
+}
+
+/*
+ * Catches: the acknowledge of a compute queue's fault leaves the replay to the
+ * CP's thread, which has to be woken.
+ */
+static void test_compute_fault(void)
+{
+    QVGPUCompute c;
+    Inline t;
+
+    inline_start(&t, ON);
+    qvgpu_cp_setup(t.v);
+    qvgpu_compute_init(&c, t.v, 1, 0, 0, &t.space);
+    qvgpu_compute_load(&c);
+    qvgpu_wait_until(compute_fault_here(&t, &c));
+    inline_stop(&t);
+}
+
 /* Run a POLL_REGMEM whose condition becomes true between two tries. */
 static bool poll_here(Inline *t)
 {
@@ -299,6 +346,7 @@ void qvgpu_add_inline_tests(void)
     qtest_add_func("/vgpu-kfd/inline/long-copy", test_long_copy);
     qtest_add_func("/vgpu-kfd/inline/many-packets", test_many_packets);
     qtest_add_func("/vgpu-kfd/inline/fault", test_fault);
+    qtest_add_func("/vgpu-kfd/inline/compute-fault", test_compute_fault);
     qtest_add_func("/vgpu-kfd/inline/poll", test_poll);
     qtest_add_func("/vgpu-kfd/inline/stopped", test_stopped);
 }
