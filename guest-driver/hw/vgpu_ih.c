@@ -5,6 +5,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "vgpu/doorbell.h"
@@ -125,6 +126,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_unregister);
  */
 void vgpu_ih_cam_ack(struct vgpu_device *vdev, u32 cam_index)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_ih_cam_ack, vdev, cam_index);
 	trace_vgpu_cam_ack(cam_index);
 	vgpu_wdoorbell32(vdev, DOORBELL_IH_RETRY_CAM_DW,
 			 VGPU_PREP(IH_RETRY_CAM_ACK__INDEX, cam_index));

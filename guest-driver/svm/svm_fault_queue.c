@@ -6,8 +6,10 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/bitops.h>
 #include <linux/delay.h>
 #include <linux/device.h>
+#include <linux/irqflags.h>
 #include <linux/sched.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
@@ -178,22 +180,6 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 		kfd_unref_process(p);
 }
 
-/* Acknowledge the CAM slot of a fault, unless svm_cam_work() has done so. */
-static void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f)
-{
-	struct svm_node *sn = q->node->svm;
-	bool acked;
-
-	spin_lock_irq(&sn->fault_lock);
-	acked = f->acked;
-	svm_cam_disown(q, f);
-	if (q->serving == f)
-		q->serving = NULL;
-	spin_unlock_irq(&sn->fault_lock);
-	if (!acked)
-		vgpu_ih_cam_ack(q->node->vdev, f->cam);
-}
-
 /* The repair of fault @by has mapped @win. Return true if this also allows the access of @f. */
 static bool svm_fault_covered(const struct svm_fault *f,
 			      const struct svm_fault *by,
@@ -203,33 +189,96 @@ static bool svm_fault_covered(const struct svm_fault *f,
 	       (by->write || !f->write);
 }
 
+static void svm_fault_trace(const struct svm_fault_queue *q, const struct svm_fault *f)
+{
+	trace_svm_fault(q->node->gpu_id, f->pasid, f->vmid, f->page,
+			f->write, f->retry, f->serial, f->cam, f->ts);
+}
+
 /*
- * Move a fault from @q->batch into @f. If @by is not NULL, take only a fault that
- * svm_fault_covered() accepts. Returns false if there is none.
+ * The service of a fault has ended: its CAM slot belongs to no fault queue any more. The caller
+ * holds svm_node.fault_lock, and acknowledges the slots of the returned mask: the slot of @f,
+ * unless svm_cam_work() has acknowledged it.
  */
-static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
-			   const struct svm_interval *win, struct svm_fault *f)
+static unsigned long svm_fault_release(struct svm_fault_queue *q, const struct svm_fault *f)
+{
+	svm_cam_disown(q, f);
+	if (q->serving == f)
+		q->serving = NULL;
+	return f->acked ? 0 : BIT(f->cam);
+}
+
+/*
+ * Take the faults that svm_fault_covered() accepts from @q->batch. Returns the mask of their slots;
+ * the duties of the caller are those of svm_fault_release().
+ */
+static unsigned long svm_fault_release_covered(struct svm_fault_queue *q,
+					       const struct svm_fault *by,
+					       const struct svm_interval *win)
+{
+	struct svm_fault *f, *next;
+	unsigned long slots = 0;
+
+	list_for_each_entry_safe(f, next, &q->batch, link) {
+		if (!svm_fault_covered(f, by, win))
+			continue;
+		list_del_init(&f->link);
+		svm_fault_trace(q, f);
+		slots |= svm_fault_release(q, f);
+	}
+	return slots;
+}
+
+/**
+ * svm_fault_ack() - acknowledge a retry fault, and those that its repair has resolved
+ * @q: fault queue
+ * @f: fault whose service has ended
+ * @win: pages that the repair has mapped, or NULL if the fault was not repaired
+ *
+ * A queue that replays its access may fault again at once. Interrupts stay disabled between the
+ * acknowledgments, so that one interrupt reports these faults, and the worker takes them in one
+ * batch.
+ *
+ * Context: worker of @q; enables interrupts.
+ */
+void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f,
+		   const struct svm_interval *win)
+{
+	struct vgpu_device *vdev = q->node->vdev;
+	struct svm_node *sn = q->node->svm;
+	unsigned long slots, covered = 0;
+	unsigned int cam;
+
+	spin_lock_irq(&sn->fault_lock);
+	slots = svm_fault_release(q, f);
+	if (win)
+		covered = svm_fault_release_covered(q, f, win);
+	spin_unlock(&sn->fault_lock);
+	slots |= covered;
+	for_each_set_bit(cam, &slots, VGPU_RETRY_CAM_SLOTS)
+		vgpu_ih_cam_ack(vdev, cam);
+	local_irq_enable();
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_ack);
+
+/* Move the next fault from @q->batch into @f. Returns false if there is none. */
+static bool svm_fault_take(struct svm_fault_queue *q, struct svm_fault *f)
 {
 	struct svm_node *sn = q->node->svm;
 	struct svm_fault *slot;
-	bool found = false;
 
 	spin_lock_irq(&sn->fault_lock);
-	list_for_each_entry(slot, &q->batch, link) {
-		if (by && !svm_fault_covered(slot, by, win))
-			continue;
+	slot = list_first_entry_or_null(&q->batch, struct svm_fault, link);
+	if (slot) {
 		list_del_init(&slot->link);
 		*f = *slot;
 		if (f->retry)
 			q->serving = f;
-		found = true;
-		break;
 	}
 	spin_unlock_irq(&sn->fault_lock);
-	if (found)
-		trace_svm_fault(q->node->gpu_id, f->pasid, f->vmid, f->page,
-				f->write, f->retry, f->serial, f->cam, f->ts);
-	return found;
+	if (slot)
+		svm_fault_trace(q, f);
+	return slot;
 }
 
 /*
@@ -240,7 +289,6 @@ static bool svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {
 	struct kfd_process *p = q->svms ? svm_process(q->svms) : NULL;
 	struct svm_interval win;
-	struct svm_fault other;
 	enum svm_verdict verdict;
 
 	if (!f->retry) {
@@ -255,13 +303,8 @@ static bool svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 	 */
 	if (verdict == SVM_FAULT_NO_MEMORY)
 		fsleep(SVM_FAULT_BACKOFF_US);
-	svm_fault_ack(q, f);
-	/* After a repair, acknowledge other faults of the batch that the new mapping resolves. */
-	if (verdict != SVM_FAULT_REPAIRED)
-		return false;
-	while (svm_fault_take(q, f, &win, &other))
-		svm_fault_ack(q, &other);
-	return true;
+	svm_fault_ack(q, f, verdict == SVM_FAULT_REPAIRED ? &win : NULL);
+	return verdict == SVM_FAULT_REPAIRED;
 }
 
 /*
@@ -323,7 +366,7 @@ static bool svm_fault_run(struct svm_fault_queue *q)
 	struct svm_fault f;
 
 	svm_fault_next_batch(q);
-	while (svm_fault_take(q, NULL, NULL, &f)) {
+	while (svm_fault_take(q, &f)) {
 		bool repaired = svm_fault_handle(q, &f);
 
 		svm_fault_ahead(q);

@@ -14,6 +14,7 @@
 #include "svm_fault_entry.h"
 
 struct kfd_node;
+struct svm_interval;
 struct svm_range_list;
 
 /* Limit of queued no-retry faults of a process on a GPU; further faults are dropped. */
@@ -87,8 +88,10 @@ bool svm_fault_waits(struct svm_fault_queue *q);
 /* Allocate svms->wq and svms->local_wq. Returns 0 or -ENOMEM. svm_wqs_fini() destroys them. */
 int svm_wqs_init(struct svm_range_list *svms);
 void svm_wqs_fini(struct svm_range_list *svms);
-/* Documented in svm_fault_queue.c; only svm_fault_queue.c and tests use this function. */
+/* Documented in svm_fault_queue.c; only svm_fault_queue.c and tests use these two functions. */
 bool svm_fault_cpu_idle(void);
+void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f,
+		   const struct svm_interval *win);
 
 /*
  * Functions in svm_fault_cam.c. A fault queue owns the CAM slot of a fault until the fault is

@@ -5,6 +5,7 @@
  */
 #include <linux/completion.h>
 #include <linux/iopoll.h>
+#include <linux/irqflags.h>
 #include <linux/kref.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
@@ -463,6 +464,73 @@ static void fault_shares_wq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fault_acks(m), 2);
 }
 
+/* Mask of the slots for which ack_record() was called since the start of the test. */
+static unsigned long ack_slots;
+/* True if ack_record() was called while interrupts were enabled. */
+static bool ack_interrupts;
+
+/* Replaces vgpu_ih_cam_ack(). */
+static void ack_record(struct vgpu_device *vdev, u32 cam)
+{
+	ack_slots |= BIT(cam);
+	if (!irqs_disabled())
+		ack_interrupts = true;
+}
+
+/* Put a fault with slot @cam, on page FAULT_PAGE + @cam, into the batch of @q. */
+static void ack_put(struct fault_mock *m, struct svm_fault_queue *q, unsigned int cam)
+{
+	struct svm_fault *f = &m->sn.slots[cam];
+
+	*f = (struct svm_fault){ .page = FAULT_PAGE + cam, .cam = cam, .retry = true };
+	list_add_tail(&f->link, &q->batch);
+	m->sn.cam_owners[cam] = q;
+}
+
+/*
+ * The repair of the fault in slot 0 has mapped the pages of two of three other faults in its batch.
+ * Catches: a fault that the repair resolves keeps its slot, or one that it does not resolve loses
+ * it; an interrupt may come between the acknowledgments, so that each queue that faults again costs
+ * an interrupt of its own.
+ */
+static void fault_acks_together(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
+	const struct svm_interval win = { FAULT_PAGE, FAULT_PAGE + 2 };
+	struct svm_fault f = { .page = FAULT_PAGE, .retry = true };
+	unsigned int cam;
+
+	ack_slots = 0;
+	ack_interrupts = false;
+	kunit_activate_static_stub(test, vgpu_ih_cam_ack, ack_record);
+	spin_lock_irq(&m->sn.fault_lock);
+	for (cam = 1; cam <= 3; cam++)
+		ack_put(m, q, cam);
+	m->sn.cam_owners[0] = q;
+	q->serving = &f;
+	spin_unlock_irq(&m->sn.fault_lock);
+
+	svm_fault_ack(q, &f, &win);
+	KUNIT_EXPECT_EQ(test, ack_slots, BIT(0) | BIT(1) | BIT(2));
+	KUNIT_EXPECT_FALSE(test, ack_interrupts);
+	KUNIT_EXPECT_FALSE(test, irqs_disabled());
+	KUNIT_EXPECT_NULL(test, q->serving);
+	for (cam = 0; cam < 3; cam++)
+		KUNIT_EXPECT_NULL(test, m->sn.cam_owners[cam]);
+	KUNIT_EXPECT_PTR_EQ(test, m->sn.cam_owners[3], q);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&q->batch));
+
+	/* Serve the last fault, without a repair. */
+	spin_lock_irq(&m->sn.fault_lock);
+	list_del_init(&m->sn.slots[3].link);
+	spin_unlock_irq(&m->sn.fault_lock);
+	svm_fault_ack(q, &m->sn.slots[3], NULL);
+	KUNIT_EXPECT_EQ(test, ack_slots, GENMASK(3, 0));
+	kunit_deactivate_static_stub(test, vgpu_ih_cam_ack);
+	fault_mock_end(test, m);
+}
+
 static struct kunit_case fault_queue_cases[] = {
 	KUNIT_CASE(fault_beside_stalled),
 	KUNIT_CASE(fault_bounded),
@@ -472,6 +540,7 @@ static struct kunit_case fault_queue_cases[] = {
 	KUNIT_CASE(fault_busy_cpu),
 	KUNIT_CASE(fault_cam_dropped),
 	KUNIT_CASE(fault_shares_wq),
+	KUNIT_CASE(fault_acks_together),
 	{}
 };
 
