@@ -209,17 +209,17 @@ static unsigned long svm_fault_release(struct svm_fault_queue *q, const struct s
 }
 
 /*
- * Take the faults that svm_fault_covered() accepts from @q->batch. Returns the mask of their slots;
- * the duties of the caller are those of svm_fault_release().
+ * Take the faults that svm_fault_covered() accepts from @list. Returns the mask of their slots; the
+ * duties of the caller are those of svm_fault_release().
  */
-static unsigned long svm_fault_release_covered(struct svm_fault_queue *q,
+static unsigned long svm_fault_release_covered(struct svm_fault_queue *q, struct list_head *list,
 					       const struct svm_fault *by,
 					       const struct svm_interval *win)
 {
 	struct svm_fault *f, *next;
 	unsigned long slots = 0;
 
-	list_for_each_entry_safe(f, next, &q->batch, link) {
+	list_for_each_entry_safe(f, next, list, link) {
 		if (!svm_fault_covered(f, by, win))
 			continue;
 		list_del_init(&f->link);
@@ -251,8 +251,11 @@ void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f,
 
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_fault_release(q, f);
-	if (win)
-		covered = svm_fault_release_covered(q, f, win);
+	if (win) {
+		covered = svm_fault_release_covered(q, &q->batch, f, win);
+		/* Faults that have arrived during the repair. */
+		covered |= svm_fault_release_covered(q, &q->pending, f, win);
+	}
 	spin_unlock(&sn->fault_lock);
 	slots |= covered;
 	for_each_set_bit(cam, &slots, VGPU_RETRY_CAM_SLOTS)

@@ -477,21 +477,23 @@ static void ack_record(struct vgpu_device *vdev, u32 cam)
 		ack_interrupts = true;
 }
 
-/* Put a fault with slot @cam, on page FAULT_PAGE + @cam, into the batch of @q. */
-static void ack_put(struct fault_mock *m, struct svm_fault_queue *q, unsigned int cam)
+/* Put a fault of @q with slot @cam, on page FAULT_PAGE + @cam, into @list. */
+static void ack_put(struct fault_mock *m, struct svm_fault_queue *q, struct list_head *list,
+		    unsigned int cam)
 {
 	struct svm_fault *f = &m->sn.slots[cam];
 
 	*f = (struct svm_fault){ .page = FAULT_PAGE + cam, .cam = cam, .retry = true };
-	list_add_tail(&f->link, &q->batch);
+	list_add_tail(&f->link, list);
 	m->sn.cam_owners[cam] = q;
 }
 
 /*
- * The repair of the fault in slot 0 has mapped the pages of two of three other faults in its batch.
- * Catches: a fault that the repair resolves keeps its slot, or one that it does not resolve loses
- * it; an interrupt may come between the acknowledgments, so that each queue that faults again costs
- * an interrupt of its own.
+ * The repair of the fault in slot 0 has mapped the page of another fault in its batch, and the page
+ * of a fault that has arrived during the repair. Catches: a fault that the repair resolves keeps
+ * its slot, so that it is served alone, or one that it does not resolve loses its slot; an
+ * interrupt may come between the acknowledgments, so that each queue that faults again costs an
+ * interrupt of its own.
  */
 static void fault_acks_together(struct kunit *test)
 {
@@ -505,8 +507,9 @@ static void fault_acks_together(struct kunit *test)
 	ack_interrupts = false;
 	kunit_activate_static_stub(test, vgpu_ih_cam_ack, ack_record);
 	spin_lock_irq(&m->sn.fault_lock);
-	for (cam = 1; cam <= 3; cam++)
-		ack_put(m, q, cam);
+	ack_put(m, q, &q->batch, 1);
+	ack_put(m, q, &q->pending, 2);
+	ack_put(m, q, &q->batch, 3);
 	m->sn.cam_owners[0] = q;
 	q->serving = &f;
 	spin_unlock_irq(&m->sn.fault_lock);
@@ -520,6 +523,7 @@ static void fault_acks_together(struct kunit *test)
 		KUNIT_EXPECT_NULL(test, m->sn.cam_owners[cam]);
 	KUNIT_EXPECT_PTR_EQ(test, m->sn.cam_owners[3], q);
 	KUNIT_EXPECT_TRUE(test, list_is_singular(&q->batch));
+	KUNIT_EXPECT_TRUE(test, list_empty(&q->pending));
 
 	/* Serve the last fault, without a repair. */
 	spin_lock_irq(&m->sn.fault_lock);
