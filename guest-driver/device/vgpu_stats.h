@@ -12,6 +12,8 @@ enum vgpu_counter {
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that cannot be repaired; they stop queues */
 	VGPU_STAT_CAM_ACKS,
 	VGPU_STAT_CAM_STALLS,		/* queue evictions because faults kept the CAM full */
+	VGPU_STAT_FAULT_BATCHES,	/* batches of faults that workers have taken */
+	VGPU_STAT_FAULTS_COVERED,	/* retry faults resolved by the repair of another one */
 	VGPU_STAT_INVALIDATIONS,	/* TLB flushes by CPU or job: one per VMID and hub */
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */

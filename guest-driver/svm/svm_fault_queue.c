@@ -257,6 +257,8 @@ void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f,
 		covered |= svm_fault_release_covered(q, &q->pending, f, win);
 	}
 	spin_unlock(&sn->fault_lock);
+	if (covered)
+		vgpu_stat_add(vdev, VGPU_STAT_FAULTS_COVERED, hweight_long(covered));
 	slots |= covered;
 	for_each_set_bit(cam, &slots, VGPU_RETRY_CAM_SLOTS)
 		vgpu_ih_cam_ack(vdev, cam);
@@ -325,10 +327,14 @@ static void svm_fault_prepare(struct svm_fault_queue *q)
 static void svm_fault_next_batch(struct svm_fault_queue *q)
 {
 	struct svm_node *sn = q->node->svm;
+	bool any;
 
 	spin_lock_irq(&sn->fault_lock);
 	list_splice_tail_init(&q->pending, &q->batch);
+	any = !list_empty(&q->batch);
 	spin_unlock_irq(&sn->fault_lock);
+	if (any)
+		vgpu_stat_add(q->node->vdev, VGPU_STAT_FAULT_BATCHES, 1);
 }
 
 bool svm_fault_waits(struct svm_fault_queue *q)

@@ -262,6 +262,8 @@ static void fault_bounded(struct kunit *test)
 	}
 	for (i = 0; i < FAULT_NORETRY; i++)
 		fault_put(m, pasid, false, 0, FAULT_RESENT + 3 + i);
+	/* Catches: the counter of batches counts faults, or worker runs without faults. */
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULT_BATCHES), 1);
 	/* This slot number is too large by one, so the fault is dropped. */
 	fault_put(m, pasid, true, VGPU_RETRY_CAM_SLOTS, 1);
 	spin_lock_irq(&m->sn.fault_lock);
@@ -275,6 +277,7 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_RETRY), 4);
 	fault_mock_end(test, m);
 	KUNIT_EXPECT_EQ(test, fault_acks(m), 3);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULT_BATCHES), 2);
 }
 
 /*
@@ -516,6 +519,7 @@ static void fault_acks_together(struct kunit *test)
 
 	svm_fault_ack(q, &f, &win);
 	KUNIT_EXPECT_EQ(test, ack_slots, BIT(0) | BIT(1) | BIT(2));
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_COVERED), 2);
 	KUNIT_EXPECT_FALSE(test, ack_interrupts);
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());
 	KUNIT_EXPECT_NULL(test, q->serving);
