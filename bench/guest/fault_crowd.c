@@ -7,11 +7,17 @@
  * write is a fault: a queue always has one fault in flight, until it has written all its pages. A
  * sample is a name fault-crowd-QUEUES-PROCESSES-GPUS, where QUEUES is the number of queues on each
  * GPU, in all processes together.
+ *
+ * In these loads, each fault needs a repair of its own. In the loads fault-crowd-near-QUEUES-1-1,
+ * the queues go through memory side by side, as the waves of a kernel do: the pages of all queues
+ * for the same step lie in one granule, so that one repair resolves the faults of many queues. A
+ * fault is then an access that stalls, whether it is reported or waits for a slot of the retry CAM.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -22,7 +28,10 @@
 #include "bench.h"
 
 #define RING_BYTES	(16 * VG_KIB)
-/* The distance of the pages. Each page has a page table of its own, as in single_faults(). */
+/*
+ * The distance of the pages, or of the granules of a near load. Each page or granule has a page
+ * table of its own, as in single_faults().
+ */
 #define STRIDE		(4 * VG_MIB)
 /*
  * Interval in us at which a process looks for the fences. The time is measured by the GPU clock, so
@@ -44,6 +53,27 @@ enum {
 	MIN_PAGES = 16,		/* least number of pages of a queue in a round */
 	/* The first round is not measured, because it allocates the upper page tables. */
 	ROUNDS = SAMPLES + 1,
+	NEAR_ORDER = 6,		/* log2 of the pages of a granule of a near load */
+};
+
+_Static_assert(MAX_QUEUES <= 1 << NEAR_ORDER, "a granule has a page for each queue");
+
+/*
+ * Counters of a round, summed over the GPUs: retry faults that were reported, accesses that stalled
+ * and then succeeded, MSIs; batches that the driver's workers took, faults that the repair of
+ * another fault has resolved.
+ */
+enum { FAULTS, REPLAYS, MSIS, BATCHES, COVERED, COUNTERS };
+
+static const struct {
+	const char *name;
+	int (*read)(const struct vg_gpu *gpu, struct vg_counters *c);
+} counters[COUNTERS] = {
+	[FAULTS] = { "faults_retry", vg_device_counters },
+	[REPLAYS] = { "replays", vg_device_counters },
+	[MSIS] = { "msi", vg_device_counters },
+	[BATCHES] = { "fault_batches", vg_driver_counters },
+	[COVERED] = { "faults_covered", vg_driver_counters },
 };
 
 /**
@@ -51,9 +81,11 @@ enum {
  * @queues: queues on each GPU, in all processes together
  * @processes: processes; each has the same number of queues on each GPU
  * @gpus: GPUs
+ * @near: in each step, the queues write to pages of one granule
  */
 struct load {
 	unsigned int queues, processes, gpus;
+	bool near;
 };
 
 /**
@@ -69,13 +101,12 @@ struct span {
  * struct crowd - memory that the processes of a measurement share
  * @barrier: all processes start a round together
  * @span: of each process and round
- * @faults: retry faults in each round, on all GPUs
- * @msis: MSIs in each round, of all GPUs
+ * @counts: by how much each counter has risen in each round
  */
 struct crowd {
 	pthread_barrier_t barrier;
 	struct span span[MAX_PROCESSES][ROUNDS];
-	uint64_t faults[ROUNDS], msis[ROUNDS];
+	uint64_t counts[ROUNDS][COUNTERS];
 };
 
 /**
@@ -170,23 +201,49 @@ static void close_queues(struct member *m)
 }
 
 /*
- * Map the memory for all rounds. A fault maps one page (granularity 0), which stays in system
- * memory. No page is used in two rounds: unmapping the pages of a round would go on in the
- * background, in the next round.
+ * Map the memory for all rounds. A fault maps one page (granularity 0), or one granule of a near
+ * load. The memory stays in system memory. No page is used in two rounds: unmapping the pages of a
+ * round would go on in the background, in the next round.
  */
 static void map_memory(struct member *m)
 {
-	static const struct kfd_ioctl_svm_attribute attrs[] = {
+	const struct kfd_ioctl_svm_attribute attrs[] = {
 		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },
-		{ KFD_IOCTL_SVM_ATTR_GRANULARITY, 0 },
+		{ KFD_IOCTL_SVM_ATTR_GRANULARITY,
+		  m->load->near ? NEAR_ORDER : 0 },
 	};
-	uint64_t bytes = (uint64_t)ROUNDS * m->n * pages_each(m->load) * STRIDE;
+	unsigned int columns = m->load->near ? 1 : m->n;
+	uint64_t bytes = (uint64_t)ROUNDS * columns * pages_each(m->load) *
+			 STRIDE;
+	char *p = must_reserve(bytes + STRIDE);
 
-	m->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	must(m->memory == MAP_FAILED ? vg_fail(-errno, "mmap") : 0,
-	     "fault crowd");
+	/* Granules are aligned to their size. */
+	m->memory = p + (STRIDE - (uintptr_t)p % STRIDE) % STRIDE;
 	must(vg_svm_set(&m->vg, m->memory, bytes, attrs, 2), "SET_ATTR");
+}
+
+/* Return the page to which queue number @i of the process writes in step @k of a round. */
+static char *page_at(const struct member *m, unsigned int i,
+		     unsigned int round, unsigned int k)
+{
+	uint64_t n = pages_each(m->load);
+
+	if (m->load->near)
+		return m->memory + (round * n + k) * STRIDE + i * VG_PAGE;
+	return m->memory + (((uint64_t)round * m->n + i) * n + k) * STRIDE;
+}
+
+/*
+ * Touch the pages of a round by CPU, so that the driver finds them present. In a near load, touch
+ * all pages of each granule, so that the number of queues does not change the cost of a repair.
+ */
+static void touch_round(const struct member *m, unsigned int round)
+{
+	unsigned int columns = m->load->near ? 1 << NEAR_ORDER : m->n, i, k;
+
+	for (i = 0; i < columns; i++)
+		for (k = 0; k < pages_each(m->load); k++)
+			*page_at(m, i, round, k) = 2;
 }
 
 /* Emit a packet that stores the GPU clock in @slot of the queue's page. */
@@ -199,24 +256,20 @@ static void emit_clock(struct queue *q, unsigned int slot)
 			  vg_emit_timestamp(&q->sdma, slot), "fault crowd");
 }
 
-/*
- * Emit the packets of one round to queue number @i of the process. The CPU touches the pages first,
- * so that the driver finds them present.
- */
+/* Emit the packets of one round to queue number @i of the process. */
 static void emit_round(struct member *m, unsigned int i, unsigned int round)
 {
 	unsigned int k, n = pages_each(m->load);
-	char *page = m->memory + ((uint64_t)round * m->n + i) * n * STRIDE;
 	struct queue *q = &m->q[i];
 	const uint32_t word = 1;
 	uint32_t seq;
 
 	emit_clock(q, 0);
-	for (k = 0; k < n; k++, page += STRIDE) {
-		*page = 2;
-		must(q->compute ?
-		     vg_pm4_write(&q->cq, (uintptr_t)page, &word, 1) :
-		     vg_emit_write(&q->sdma, (uintptr_t)page, &word, 1),
+	for (k = 0; k < n; k++) {
+		uint64_t va = (uintptr_t)page_at(m, i, round, k);
+
+		must(q->compute ? vg_pm4_write(&q->cq, va, &word, 1) :
+				  vg_emit_write(&q->sdma, va, &word, 1),
 		     "fault crowd");
 	}
 	emit_clock(q, 1);
@@ -233,18 +286,21 @@ static void meet(struct member *m)
 	     vg_fail(-r, "pthread_barrier_wait") : 0, "fault crowd");
 }
 
-/* Return the sum of a device counter over the GPUs of the measurement. */
-static uint64_t count(const struct member *m, const char *name)
+/* Store the sum of each counter over the GPUs of the measurement. */
+static void count(const struct member *m, uint64_t sum[COUNTERS])
 {
 	struct vg_counters c;
-	uint64_t sum = 0;
-	unsigned int g;
+	unsigned int g, k;
+	bool found;
 
-	for (g = 0; g < m->load->gpus; g++) {
-		must(vg_device_counters(&m->vg.gpu[g], &c), "counters");
-		sum += vg_counter(&c, name, NULL);
-	}
-	return sum;
+	memset(sum, 0, COUNTERS * sizeof(*sum));
+	for (g = 0; g < m->load->gpus; g++)
+		for (k = 0; k < COUNTERS; k++) {
+			must(counters[k].read(&m->vg.gpu[g], &c), "counters");
+			sum[k] += vg_counter(&c, counters[k].name, &found);
+			must(found ? 0 : vg_fail(-ENOENT, "no counter %s",
+						 counters[k].name), "counters");
+		}
 }
 
 /* Submit the packets, wait until all queues have executed them, and store their times. */
@@ -278,22 +334,22 @@ static void run_queues(struct member *m, struct span *span)
 
 static void run_round(struct member *m, unsigned int round)
 {
-	struct crowd *c = m->crowd;
+	uint64_t before[COUNTERS] = { 0 }, *risen = m->crowd->counts[round];
 	unsigned int i;
 
+	touch_round(m, round);
 	for (i = 0; i < m->n; i++)
 		emit_round(m, i, round);
-	if (!m->index) {
-		c->faults[round] = count(m, "faults_retry");
-		c->msis[round] = count(m, "msi");
-	}
+	if (!m->index)
+		count(m, before);
 	meet(m);
-	run_queues(m, &c->span[m->index][round]);
+	run_queues(m, &m->crowd->span[m->index][round]);
 	meet(m);
-	if (!m->index) {
-		c->faults[round] = count(m, "faults_retry") - c->faults[round];
-		c->msis[round] = count(m, "msi") - c->msis[round];
-	}
+	if (m->index)
+		return;
+	count(m, risen);
+	for (i = 0; i < COUNTERS; i++)
+		risen[i] -= before[i];
 }
 
 static void member_main(const struct load *load, struct crowd *crowd,
@@ -316,15 +372,22 @@ static void member_main(const struct load *load, struct crowd *crowd,
 	_exit(0);
 }
 
+static void sample_ratio(const char *name, uint64_t n, uint64_t of, const char *unit)
+{
+	sample(name, VG_PAGE, (double)n / (double)of, unit);
+}
+
 static void report(const struct load *load, const struct crowd *c)
 {
 	uint64_t pages = (uint64_t)pages_each(load) * load->queues * load->gpus;
 	unsigned int p, round;
 	char name[48];
 
-	snprintf(name, sizeof(name), "fault-crowd-%u-%u-%u", load->queues,
-		 load->processes, load->gpus);
+	snprintf(name, sizeof(name), "fault-crowd-%s%u-%u-%u",
+		 load->near ? "near-" : "", load->queues, load->processes,
+		 load->gpus);
 	for (round = 1; round < ROUNDS; round++) {
+		const uint64_t *n = c->counts[round];
 		struct span all = c->span[0][round];
 		double ns;
 
@@ -336,14 +399,18 @@ static void report(const struct load *load, const struct crowd *c)
 			if (span->end > all.end)
 				all.end = span->end;
 		}
-		must(c->faults[round] < pages || !c->msis[round] ?
-		     vg_fail(-EIO, "%lu faults and %lu MSIs for %lu pages",
-			     c->faults[round], c->msis[round], pages) : 0,
-		     name);
+		must(n[FAULTS] < (load->near ? 1 : pages) || !n[MSIS] ||
+		     !n[BATCHES] || n[COVERED] >= n[FAULTS] ?
+		     vg_fail(-EIO, "%lu faults, %lu MSIs, %lu batches, %lu covered for %lu pages",
+			     n[FAULTS], n[MSIS], n[BATCHES], n[COVERED], pages) :
+		     0, name);
 		ns = (double)(all.end - all.begin) * VG_CLOCK_NS;
-		sample(name, VG_PAGE, (double)pages / ns * 1e9, "faults/s");
-		sample(name, VG_PAGE, (double)c->faults[round] /
-				      (double)c->msis[round], "faults/msi");
+		/* In a near load, an access that finds its page mapped does not stall. */
+		sample(name, VG_PAGE, (double)(load->near ? n[REPLAYS] : pages) / ns * 1e9,
+		       "faults/s");
+		sample_ratio(name, n[FAULTS], n[MSIS], "faults/msi");
+		sample_ratio(name, n[FAULTS], n[BATCHES], "faults/batch");
+		sample_ratio(name, n[FAULTS], n[FAULTS] - n[COVERED], "faults/repair");
 	}
 }
 
@@ -411,11 +478,16 @@ void bench_fault_crowd(void)
 		for (p = 0; p < sizeof(processes) / sizeof(*processes); p++)
 			for (q = 0; q < sizeof(queues) / sizeof(*queues); q++) {
 				const struct load load = {
-					queues[q], processes[p], gpus[g],
+					queues[q], processes[p], gpus[g], false,
 				};
 
 				if (gpus[g] <= present &&
 				    queues[q] >= processes[p])
 					measure(&load);
 			}
+	for (q = 0; q < sizeof(queues) / sizeof(*queues); q++) {
+		const struct load load = { queues[q], 1, 1, true };
+
+		measure(&load);
+	}
 }

@@ -403,7 +403,9 @@ class Bench(Test):
         vgpu-bench does not measure; the goal for 64 queues is missing, or is compared with another load than one
         queue."""
         source = (BENCH / "guest" / "fault_crowd.c").read_text()
-        self.assertIn('"fault-crowd-%u-%u-%u", load->queues,\n\t\t load->processes, load->gpus);', source)
+        words = " ".join(source.split())
+        name = '"fault-crowd-%s%u-%u-%u", load->near ? "near-" : "", load->queues, load->processes, load->gpus);'
+        self.assertIn(name, words)
         lists = [
             tuple(map(int, re.findall(r"\d+", numbers)))
             for name in ("queues", "processes", "gpus")
@@ -413,7 +415,8 @@ class Bench(Test):
         crowd = [row for row in rows.rows({}) if row.key.name.startswith("fault-crowd-")]
         rates = [row for row in crowd if row.key.unit == "faults/s"]
         one = rows.Key("fault-crowd-1-1-1", 4096, "faults/s")
-        loads = {
+        near = rows.Key("fault-crowd-near-1-1-1", 4096, "faults/s")
+        loads = {f"fault-crowd-near-{queues}-1-1" for queues in lists[0]} | {
             f"fault-crowd-{queues}-{processes}-{gpus}"
             for queues in lists[0]
             for processes in lists[1]
@@ -421,11 +424,16 @@ class Bench(Test):
             if queues >= processes
         }
         self.assertEqual(sorted(row.key.name for row in rates), sorted(loads))
-        self.assertEqual({row.against for row in rates if row.key != one}, {one})
+        for row in rates:
+            reference = near if "-near-" in row.key.name else one
+            self.assertEqual(row.against, None if row.key == reference else reference)
         self.assertEqual(
             {row.key.name: row.bar for row in crowd if row.bar is not None},
-            {"fault-crowd-64-1-1": 12, "fault-crowd-64-8-1": 12},
+            {"fault-crowd-64-1-1": 12, "fault-crowd-64-8-1": 12, "fault-crowd-near-64-1-1": 12},
         )
+        for unit in sorted({row.key.unit for row in crowd} - {"faults/s"}):
+            self.assertIn(f'"{unit}"', source)
+            self.assertIn(rows.Key("fault-crowd-near-64-1-1", 4096, unit), [row.key for row in crowd])
         (goal,) = [row for row in rates if row.key.name == "fault-crowd-64-1-1"]
         result = rows.Result("", 4096, "faults/s", 60000, 60000, 60000, 1)
         self.assertIn("✓", table.judge(goal, result, 12.0))

@@ -174,7 +174,8 @@ def anchor_rows() -> Iterable[Row]:
 
 def fault_crowd_rows() -> Iterable[Row]:
     """Yield the rows of faults that many queues raise at once: the number of faults a second, and for one GPU the
-    number of faults for each interrupt. The reference is one queue of one process on one GPU."""
+    number of faults for each interrupt, batch and repair. The reference is one queue of one process on one GPU. The
+    last rows are those of queues whose faults one repair can resolve."""
     one = Key("fault-crowd-1-1-1", 4096, "faults/s")
     for gpus, processes, queues in product(CROWD_GPUS, CROWD_PROCESSES, CROWD_QUEUES):
         if queues < processes:
@@ -186,7 +187,23 @@ def fault_crowd_rows() -> Iterable[Row]:
         else:
             yield Row(label, key, one, "one queue", bar=12 if queues == 64 and gpus == 1 else None)
         if gpus == 1:
-            yield Row(label, replace(key, unit="faults/msi"))
+            yield from fault_ratio_rows(label, key)
+    near = replace(one, name="fault-crowd-near-1-1-1")
+    for queues in CROWD_QUEUES:
+        label = f"faults on neighbouring pages: queues {queues}"
+        key = replace(near, name=f"fault-crowd-near-{queues}-1-1")
+        if key == near:
+            yield Row(label, key)
+        else:
+            yield Row(label, key, near, "one queue", bar=12 if queues == 64 else None)
+        yield from fault_ratio_rows(label, key)
+
+
+def fault_ratio_rows(label: str, rate: Key) -> Iterable[Row]:
+    """Yield the rows that show how many faults of a load share an interrupt, a batch and a repair. `rate` is the key of
+    the load's faults a second."""
+    for unit in ("faults/msi", "faults/batch", "faults/repair"):
+        yield Row(label, replace(rate, unit=unit))
 
 
 def copy_rows(results: Results) -> Iterable[Row]:
