@@ -201,21 +201,25 @@ static void test_pdb1_without_bfs(void)
 }
 
 /*
- * Catches: START of a context is ignored or is off by one page; END of a
- * context is ignored.
+ * Catches: START or END of a context is ignored, or is off by one page; the
+ * engine reads a ring beyond END.
  */
 static void test_range(void)
 {
     PageWalk w;
     uint64_t page;
-    const uint64_t first = VA, last = VA + 7 * QVGPU_PAGE;
+    /* @high is above the queue's ring and above the destination of copies. */
+    const uint64_t first = VA, high = 0x7ff000000000ull;
+    const uint64_t beyond = high + 4 * QVGPU_PAGE;
     QVGPUSdma kq;
 
     page_walk_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, 10 * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&w.space, VA - QVGPU_PAGE, page, 10 * QVGPU_PAGE);
+    qvgpu_space_map(&w.space, high, page, 10 * QVGPU_PAGE);
     qvgpu_fill(w.v, page, 13, 0, 10 * QVGPU_PAGE);
     page_walk_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
+    page_walk_expect_at(&w, high, 13, 0, 10 * QVGPU_PAGE);
     /*
      * Set START to @first. The queue's ring and the destination of its copies
      * are above @first, so the queue still reaches them.
@@ -229,12 +233,20 @@ static void test_range(void)
     page_walk_expect_fault(&w, first - 8, false, VGPU_WALKER_RANGE);
     page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
+    /* Set END to the last page before @beyond. */
+    qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
+                  (beyond >> 12) - 1);
+    qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
+    page_walk_expect_at(&w, high, 13, 0, beyond - high);
+    page_walk_expect_fault(&w, beyond, false, VGPU_WALKER_RANGE);
+    page_walk_expect_fault(&w, beyond, true, VGPU_WALKER_RANGE);
+
     /*
-     * The new END, @last, is below the queue's ring, so reads of the ring
+     * The new END, @first, is below the queue's ring, so reads of the ring
      * fault. Queue @kq, in VMID 0, must still run.
      */
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
-                  last >> 12);
+                  first >> 12);
     qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
     qvgpu_pkt_fence(&w.q, VA, 0);
     qvgpu_sdma_kick(&w.q);
