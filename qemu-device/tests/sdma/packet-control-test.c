@@ -263,39 +263,67 @@ static void test_reg_to_mem(void)
     qvgpu_stop(v);
 }
 
+static void pkt_timestamp(QVGPUSdma *q, uint32_t subop, uint64_t operand)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_TIMESTAMP, subop), QVGPU_LO(operand),
+               QVGPU_HI(operand));
+}
+
 /*
- * Catches: setting the local clock of an engine changes another clock; a local
- * clock does not advance.
+ * Run a packet of TIMESTAMP on @q that writes a clock to CPU address @at.
+ * Returns the clock.
+ */
+static uint64_t read_clock(QVGPUSdma *q, uint32_t subop, uint64_t at)
+{
+    qtest_writeq(q->v->qts, at, 0);
+    pkt_timestamp(q, subop, qvgpu_mc(q->v, at));
+    qvgpu_sdma_finish(q);
+    return qtest_readq(q->v->qts, at);
+}
+
+/*
+ * Catches: setting the local clock of an engine changes another engine's clock,
+ * or the GPU clock that a packet reads; a local clock does not advance; the
+ * reset of an engine keeps its local clock, or resets that of another engine.
  */
 static void test_local_clock(void)
 {
-    const uint64_t start = 0xfedcba9876543210ull;
+    static const uint64_t start[] = {
+        0xfedcba9876543210ull, 0x123456789abcdef0ull,
+    };
+    const uint64_t ticks = 10 * 1000 / (1000000000 / VGPU_CLOCK_HZ);
     QVGPU *v = qvgpu_start();
-    uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at), now;
-    uint32_t get = SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET);
-    QVGPUSdma q, other;
+    uint64_t at = qvgpu_ram_page(v), now;
+    QVGPUSdma q[ARRAY_SIZE(start)];
+    unsigned i;
 
-    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_sdma_open(&other, v, 1, SDMA_QUEUE_GFX, NULL);
     qtest_clock_step(v->qts, 1000000000);
-    QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_SET),
-               QVGPU_LO(start), QVGPU_HI(start));
-    QVGPU_EMIT(&q, get, QVGPU_LO(mc), QVGPU_HI(mc));
-    qvgpu_sdma_finish(&q);
-    g_assert_cmphex(qtest_readq(v->qts, at), ==, start);
-    qtest_clock_step(v->qts, 10 * 1000);
-    QVGPU_EMIT(&q, get, QVGPU_LO(mc), QVGPU_HI(mc));
-    qvgpu_sdma_finish(&q);
-    g_assert_cmphex(qtest_readq(v->qts, at), ==,
-                    start + 10 * 1000 / (1000000000 / VGPU_CLOCK_HZ));
-    /*
-     * TIMESTAMP_SET must change neither the clock of the other engine nor the
-     * GPU clock: the two must still be equal.
-     */
     now = qvgpu_clock(v);
-    QVGPU_EMIT(&other, get, QVGPU_LO(mc + 8), QVGPU_HI(mc + 8));
-    qvgpu_sdma_finish(&other);
-    g_assert_cmphex(qtest_readq(v->qts, at + 8), ==, now);
+    for (i = 0; i < ARRAY_SIZE(q); i++) {
+        qvgpu_sdma_open(&q[i], v, i, SDMA_QUEUE_GFX, NULL);
+        g_assert_cmphex(read_clock(&q[i], SDMA_SUBOP_TIMESTAMP_GET, at), ==,
+                        now);
+        pkt_timestamp(&q[i], SDMA_SUBOP_TIMESTAMP_SET, start[i]);
+        g_assert_cmphex(read_clock(&q[i], SDMA_SUBOP_TIMESTAMP_GET, at), ==,
+                        start[i]);
+    }
+    qtest_clock_step(v->qts, 10 * 1000);
+    for (i = 0; i < ARRAY_SIZE(q); i++) {
+        g_assert_cmphex(read_clock(&q[i], SDMA_SUBOP_TIMESTAMP_GET, at), ==,
+                        start[i] + ticks);
+        g_assert_cmphex(read_clock(&q[i], SDMA_SUBOP_TIMESTAMP_GET_GLOBAL, at),
+                        ==, now + ticks);
+    }
+    g_assert_cmphex(qvgpu_clock(v), ==, now + ticks);
+
+    /* The reset disables the queue. */
+    qvgpu_wr(v, SDMA_ENGINE(0) + SDMA_F32_CNTL, SDMA_F32_CNTL__RESET);
+    qvgpu_wr(v, SDMA_ENGINE(0) + SDMA_F32_CNTL, 0);
+    qvgpu_sdma_load(&q[0]);
+    g_assert_cmphex(read_clock(&q[0], SDMA_SUBOP_TIMESTAMP_GET, at), ==,
+                    now + ticks);
+    g_assert_cmphex(read_clock(&q[1], SDMA_SUBOP_TIMESTAMP_GET, at), ==,
+                    start[1] + ticks);
     qvgpu_stop(v);
 }
 
