@@ -337,6 +337,7 @@ void workload_resets(Workload *r)
 
     workload_inject(r);
     for (i = 0; i < ROUNDS; i++) {
+        r->before_reset = qvgpu_inject_fired(r->v, r->id);
         qtest_system_reset(r->v->qts);
         qvgpu_map_bars(r->v);
         log_sum(r, r->src, WORKLOAD_PAGES * QVGPU_PAGE);

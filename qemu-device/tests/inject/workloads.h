@@ -18,6 +18,8 @@ typedef struct Workload {
     GString *log;
     uint64_t src, dst;          /* buffers of WORKLOAD_PAGES pages in VRAM */
     uint32_t id;                /* id of the injection; 0: not armed yet */
+    /* Number of events that the injection acted on before the last reset. */
+    uint64_t before_reset;
     const char *members;        /* arguments of vgpu-inject, without seed */
     unsigned seed;
 } Workload;
