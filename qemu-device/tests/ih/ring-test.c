@@ -188,7 +188,7 @@ static void test_msi_in_write(void)
          * in its trace event, so the reply waits if the access sends the MSI.
          */
         qvgpu_hold_arm(&h, t.v, "vgpu_msi", false);
-        qvgpu_hold_release_later(&h);
+        qvgpu_hold_release_later(&h, t.v);
         qtest_writel(t.v->qts, at[i], (i + 1) * IH_ENTRY_BYTES);
         g_assert_true(qvgpu_hold_waited(&h));
         qvgpu_trace(t.v, "vgpu_msi", false);

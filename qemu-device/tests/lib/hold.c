@@ -125,26 +125,100 @@ unsigned qvgpu_hold_release(QVGPUHold *h)
     return lines;
 }
 
+/*
+ * If the thread sleeps, add the number of its context switches to *@switches
+ * and return true. @tasks: folder of a process's threads in /proc.
+ */
+static bool thread_sleeps(const char *tasks, const char *thread,
+                          uint64_t *switches)
+{
+    static const char *const counts[] = {
+        "\nvoluntary_ctxt_switches:", "\nnonvoluntary_ctxt_switches:",
+    };
+    g_autofree char *file = g_build_filename(tasks, thread, "status", NULL);
+    g_autofree char *status = NULL;
+    unsigned i;
+
+    if (!g_file_get_contents(file, &status, NULL, NULL) ||
+        !strstr(status, "\nState:\tS")) {
+        return false;
+    }
+    for (i = 0; i < ARRAY_SIZE(counts); i++) {
+        const char *count = strstr(status, counts[i]);
+
+        g_assert_nonnull(count);
+        *switches += g_ascii_strtoull(count + strlen(counts[i]), NULL, 10);
+    }
+    return true;
+}
+
+/*
+ * Return true if the caller of qvgpu_hold_release_later() and all threads of
+ * QEMU sleep. *@switches receives the sum of their context switches.
+ */
+static bool all_sleep(const QVGPUHold *h, int caller, uint64_t *switches)
+{
+    g_autofree char *tasks = g_strdup_printf("/proc/%d/task", (int)h->qemu);
+    g_autofree char *thread = g_strdup_printf("%d", caller);
+    g_autoptr(GDir) dir = g_dir_open(tasks, 0, NULL);
+    const char *name;
+
+    *switches = 0;
+    if (!dir || !thread_sleeps("/proc/self/task", thread, switches)) {
+        return false;
+    }
+    while ((name = g_dir_read_name(dir))) {
+        if (!thread_sleeps(tasks, name, switches)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void *release_later(void *opaque)
 {
     QVGPUHold *h = opaque;
+    int64_t until = g_get_monotonic_time() + qvgpu_wait_us();
+    uint64_t before, after;
 
-    g_usleep(G_USEC_PER_SEC / 5);
-    qatomic_set(&h->released, true);
+    while (!qatomic_read(&h->returned)) {
+        int caller = qatomic_read(&h->caller);
+
+        /*
+         * If no thread has run between the two calls, all threads slept at one
+         * time, between the calls.
+         */
+        if (caller && all_sleep(h, caller, &before) &&
+            all_sleep(h, caller, &after) && before == after) {
+            qatomic_set(&h->released, true);
+            break;
+        }
+        g_assert_cmpint(g_get_monotonic_time(), <=, until);
+        g_usleep(G_USEC_PER_SEC / 1000);
+    }
     qvgpu_hold_release(h);
     return NULL;
 }
 
-void qvgpu_hold_release_later(QVGPUHold *h)
+void qvgpu_hold_release_later(QVGPUHold *h, QVGPU *v)
 {
+    h->qemu = qtest_pid(v->qts);
+    h->caller = 0;
     h->released = false;
+    h->returned = false;
     h->later = g_thread_new("release", release_later, h);
+    /*
+     * The new thread looks at the calling thread from now on. Until the command
+     * is sent, the calling thread does not sleep.
+     */
+    qatomic_set(&h->caller, qemu_get_thread_id());
 }
 
 bool qvgpu_hold_waited(QVGPUHold *h)
 {
     bool released = qatomic_read(&h->released);
 
+    qatomic_set(&h->returned, true);
     g_thread_join(h->later);
     return released;
 }

@@ -22,7 +22,11 @@ typedef struct QVGPUHold {
     int fd;                     /* the pipe, for reading and writing */
     int filled;                 /* bytes that qvgpu_hold_arm() wrote */
     GThread *later;             /* thread of qvgpu_hold_release_later() */
+    pid_t qemu;                 /* QEMU's process */
+    /* Id of the thread that calls qvgpu_hold_release_later(); atomic. */
+    int caller;
     bool released;              /* set by the thread @later; atomic */
+    bool returned;              /* the command has returned; atomic */
 } QVGPUHold;
 
 /*
@@ -61,15 +65,19 @@ bool qvgpu_hold_logged(QVGPUHold *h);
  */
 unsigned qvgpu_hold_release(QVGPUHold *h);
 /*
- * Start a thread that calls qvgpu_hold_release() in 0.2 s. The test then sends
- * a command that must wait for the held thread, and calls qvgpu_hold_waited().
+ * Start a thread that calls qvgpu_hold_release() when a command waits. The test
+ * then sends a command that must wait for the held thread, and calls
+ * qvgpu_hold_waited().
+ *
+ * The command waits if the calling thread and all threads of QEMU sleep at the
+ * same time: the command has not been answered, and no thread of QEMU is about
+ * to answer it.
  */
-void qvgpu_hold_release_later(QVGPUHold *h);
+void qvgpu_hold_release_later(QVGPUHold *h, QVGPU *v);
 /*
  * Join the thread of qvgpu_hold_release_later(). Call this after the command
- * that must wait for the held thread. Returns false if the 0.2 s were not over:
- * the command has not waited. True is no proof that the command has waited,
- * because a slow command may take 0.2 s, too.
+ * that must wait for the held thread. Returns false if the command has returned
+ * without a wait.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 

@@ -119,7 +119,7 @@ static void test_bus_master_access(void)
 
     /* Hold the engine within an access. The PCI write must wait for the end. */
     qvgpu_hold_access(&h, &q);
-    qvgpu_hold_release_later(&h);
+    qvgpu_hold_release_later(&h, v);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MASTER);
     qvgpu_hold_access_end(&h, v);
     qvgpu_stop(v);
@@ -169,7 +169,7 @@ static void test_peer_access(void)
      */
     qvgpu_hold_access(&h, &q);
     g_assert_false(qvgpu_ih_pending(v));
-    qvgpu_hold_release_later(&h);
+    qvgpu_hold_release_later(&h, v);
     qpci_config_writew(peer, PCI_COMMAND, 0);
     qvgpu_hold_access_end(&h, v);
 
@@ -285,7 +285,7 @@ static bool looks_again(void)
      * The engine sleeps for 0.3 s (x-delay-point) after the look-up. Then the
      * engine logs a line, which blocks while the pipe is full.
      */
-    qvgpu_hold_release_later(&h);
+    qvgpu_hold_release_later(&h, v);
     /* Unplug: QEMU takes the peer off the bus, and waits for the engine. */
     qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
                        PCI_EXP_SLTCTL_PWR_IND_OFF);

@@ -346,7 +346,7 @@ static void test_peer_gone(const void *removed)
      * VRAM, so the removal or link-down must wait for the engine.
      */
     qvgpu_hold_access(&h, &q);
-    qvgpu_hold_release_later(&h);
+    qvgpu_hold_release_later(&h, v);
     if (removed) {
         qvgpu_inject(v, "'kind': 'surprise-removal', 'device': 'b'");
     } else {
