@@ -3,6 +3,8 @@
  * vgpu-kfd: tests time slices of run lists that do not fit the HQDs or VMIDs.
  */
 #include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -10,6 +12,7 @@
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "vgpu/aql.h"
 
@@ -158,6 +161,36 @@ static void test_processes(void)
     relay_finish(&f);
 }
 
+/* Return the number of HQDs to which queues of process @n are mapped. */
+static unsigned mapped_queues(Fixture *f, unsigned n)
+{
+    QDict *info = qvgpu_query(f->v);
+    QDict *compute = qdict_get_qdict(info, "compute");
+    QListEntry *entry;
+    unsigned mapped = 0;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(compute, "queues"), entry) {
+        QDict *queue = qobject_to(QDict, qlist_entry_obj(entry));
+        unsigned vmid = qdict_get_int(queue, "vmid");
+
+        mapped += qvgpu_rd(f->v, ATC_VMID_PASID_MAPPING(vmid)) ==
+                  (PASID(n) | ATC_VMID_PASID_MAPPING__VALID);
+    }
+    qobject_unref(info);
+    return mapped;
+}
+
+/*
+ * Run the list with PROCESS_CNT @count. Return in its first time slice, which
+ * does not end before qvgpu_time_passes().
+ */
+static void run_first_slice(Fixture *f, unsigned count)
+{
+    relay(f);
+    qvgpu_list_run(&f->h, count);
+    qvgpu_hws_sync(&f->h);
+}
+
 /*
  * As test_queues(), with ten HQDs for twelve processes of four queues each. In
  * the first time slice, the third process has HQDs for only two queues. The
@@ -167,10 +200,32 @@ static void test_both(void)
 {
     Fixture f;
 
-    setup(&f, 12, 48, QVGPU_HWS_VMIDS, 0x3ff);
-    relay(&f);
-    /* Map three processes at a time. All processes must get time slices. */
-    qvgpu_list_run(&f.h, 3);
+    setup_on(&f, qvgpu_start(), 12, 48, QVGPU_HWS_VMIDS, 0x3ff);
+    run_first_slice(&f, 3);
+    g_assert_cmpuint(mapped_queues(&f, 0), ==, 4);
+    g_assert_cmpuint(mapped_queues(&f, 1), ==, 4);
+    g_assert_cmpuint(mapped_queues(&f, 2), ==, 2);
+    g_assert_cmpuint(mapped_queues(&f, 3), ==, 0);
+    qvgpu_time_passes(f.v);
+    relay_finish(&f);
+}
+
+/*
+ * As test_queues(), with VMIDs and HQDs for all processes. Catches: PROCESS_CNT
+ * of RUN_LIST has no effect, or is off by one; the processes above PROCESS_CNT
+ * get no time slice.
+ */
+static void test_process_count(void)
+{
+    unsigned i;
+    Fixture f;
+
+    setup_on(&f, qvgpu_start(), 6, 12, QVGPU_HWS_VMIDS, 0xfff);
+    run_first_slice(&f, 2);
+    for (i = 0; i < f.processes; i++) {
+        g_assert_cmpuint(mapped_queues(&f, i), ==, i < 2 ? 2 : 0);
+    }
+    qvgpu_time_passes(f.v);
     relay_finish(&f);
 }
 
@@ -354,6 +409,7 @@ void qvgpu_add_cp_timeslice_tests(void)
     qtest_add_func("/vgpu-kfd/hws/turns/queues", test_queues);
     qtest_add_func("/vgpu-kfd/hws/turns/processes", test_processes);
     qtest_add_func("/vgpu-kfd/hws/turns/both", test_both);
+    qtest_add_func("/vgpu-kfd/hws/turns/process-count", test_process_count);
     qtest_add_func("/vgpu-kfd/hws/turns/settled", test_whole_list);
     qtest_add_func("/vgpu-kfd/hws/turns/stalled", test_stalled);
     qtest_add_func("/vgpu-kfd/hws/turns/aql", test_aql);
