@@ -256,7 +256,8 @@ class Runs(Scripted):
         self.assertEqual((run.running.folder / run_folder.FAILED).read_text(), "not saved\n")
 
     def test_stopped_in_dump(self) -> None:
-        """Catches: backtraces are taken although stop() was called during the task dump; the verdict is not STOPPED."""
+        """Catches: stop() does not end the wait for the task dump; backtraces are taken although stop() was called
+        during the dump; the verdict is not STOPPED; QEMU outlives the run."""
         with mock.patch.object(launch, "DUMP_SECONDS", SECONDS):
             run = Run(self.guest, ["out x"], Streams(self.output.extend))
 
@@ -271,7 +272,10 @@ class Runs(Scripted):
             result = run.execute()
             thread.join()
         self.assertEqual(result.verdict, Verdict.STOPPED)
+        # If stop() has no effect on the wait, the run lasts longer than the wait of SECONDS for the dump.
+        self.assertLess(result.seconds, SECONDS)
         self.assertFalse((result.folder / run_folder.THREADS).exists())
+        self.assertIsNotNone(run.running.process.returncode)
 
     def test_no_program(self) -> None:
         """Catches: a missing QEMU program is reported as a failure of the guest; a file descriptor
