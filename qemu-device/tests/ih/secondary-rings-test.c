@@ -285,7 +285,7 @@ static void test_ring0_full(void)
         other_traps(&other, ENTRIES - 1);
         traps(&t, 60, 1);
         g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
-        qvgpu_msi_take(t.v);
+        qvgpu_msi_wait(t.v);
         if (n == 2) {
             /*
              * Ring 0 had no space to announce ring n. Catches: a migration
@@ -296,7 +296,7 @@ static void test_ring0_full(void)
         }
         t.v->ih.rptr = (ENTRIES - 1) * IH_ENTRY_BYTES;
         qvgpu_wr(t.v, IH_RB_RPTR, t.v->ih.rptr);
-        g_assert_true(qvgpu_msi_take(t.v));
+        qvgpu_msi_wait(t.v);
         expect_kick(&t, n);
         expect_trap_in(&t, n, 0, 60);
         g_assert_false(qvgpu_ih_pending(t.v));

@@ -5,6 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "tests/qtest/libqos/pci-pc.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -233,6 +235,24 @@ void qvgpu_stop(QVGPU *v)
     qtest_quit(v->qts);
     g_free(v->args);
     g_free(v);
+}
+
+bool qvgpu_has_delays(void)
+{
+    QTestState *qts = qtest_init("-machine none");
+    QDict *reply = qtest_qmp(qts, "{ 'execute': 'device-list-properties', "
+                             "'arguments': { 'typename': 'vgpu-kfd' } }");
+    const QListEntry *e;
+    bool has = false;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(reply, "return"), e) {
+        QDict *property = qobject_to(QDict, qlist_entry_obj(e));
+
+        has |= g_str_equal(qdict_get_str(property, "name"), "x-delay-point");
+    }
+    qobject_unref(reply);
+    qtest_quit(qts);
+    return has;
 }
 
 uint32_t qvgpu_rd(QVGPU *v, uint32_t reg)

@@ -125,6 +125,11 @@ QVGPU *qvgpu_start_sized(const char *vram, const char *args);
 void qvgpu_bring_up(QVGPU *v);
 /* Quit QEMU and free @v. */
 void qvgpu_stop(QVGPU *v);
+/*
+ * Return true if this QEMU is built with delays in the device's threads
+ * (properties x-delays and x-delay-point).
+ */
+bool qvgpu_has_delays(void);
 
 /* Return the first vgpu-kfd on @bus, or NULL. The caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);

@@ -101,6 +101,14 @@ bool qvgpu_msi_take(QVGPU *v)
 
     qvgpu_main_loop_pass(v);
     came = qtest_readl(v->qts, v->msi);
-    qtest_writel(v->qts, v->msi, 0);
+    if (came) {
+        /* Without this condition, an MSI after the read would be lost. */
+        qtest_writel(v->qts, v->msi, 0);
+    }
     return came;
+}
+
+void qvgpu_msi_wait(QVGPU *v)
+{
+    qvgpu_wait_until(qvgpu_msi_take(v));
 }

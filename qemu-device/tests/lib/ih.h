@@ -47,7 +47,13 @@ unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
                              bool retry);
 /* Free @slot of the retry CAM. Queues that wait for this slot then retry. */
 void qvgpu_cam_ack(QVGPU *v, unsigned slot);
-/* Return true if an MSI has arrived since the last call. */
+/*
+ * Return true if an MSI has arrived since the last call. Use this to check that
+ * none was sent, after the test has taken all MSIs that are due: a build with
+ * delays may send an MSI later than its cause.
+ */
 bool qvgpu_msi_take(QVGPU *v);
+/* Wait for an MSI, and take it. */
+void qvgpu_msi_wait(QVGPU *v);
 
 #endif /* VGPU_TEST_IH_H */

@@ -2,8 +2,6 @@
 /* vgpu-kfd: tests that engines follow changes of the bus's memory map. */
 #include "qemu/osdep.h"
 #include "standard-headers/linux/pci_regs.h"
-#include "qobject/qdict.h"
-#include "qobject/qlist.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hold.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -184,25 +182,6 @@ static void test_peer_access(void)
     qvgpu_hold_destroy(&h);
 }
 
-/* Return true if this QEMU is built with delays in the device's threads. */
-static bool has_delays(void)
-{
-    QTestState *qts = qtest_init("-machine none");
-    QDict *reply = qtest_qmp(qts, "{ 'execute': 'device-list-properties', "
-                             "'arguments': { 'typename': 'vgpu-kfd' } }");
-    const QListEntry *e;
-    bool has = false;
-
-    QLIST_FOREACH_ENTRY(qdict_get_qlist(reply, "return"), e) {
-        QDict *property = qobject_to(QDict, qlist_entry_obj(e));
-
-        has |= g_str_equal(qdict_get_str(property, "name"), "x-delay-point");
-    }
-    qobject_unref(reply);
-    qtest_quit(qts);
-    return has;
-}
-
 static bool maps_file(QVGPU *v, const char *path)
 {
     g_autofree char *name = g_strdup_printf("/proc/%d/maps",
@@ -320,7 +299,7 @@ static void test_stale_window(void)
 {
     unsigned tries = 3;
 
-    if (!has_delays()) {
+    if (!qvgpu_has_delays()) {
         g_test_skip("only in a build with delays (./vgpu qtest delays)");
         return;
     }

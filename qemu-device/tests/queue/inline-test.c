@@ -201,15 +201,14 @@ static bool fault_here(Inline *t)
     bool raised, replayed;
     unsigned slot;
 
-    qvgpu_msi_take(t->v);
     settle(t);
     qvgpu_pkt_fence(&t->q, va, value);
     qvgpu_sdma_kick(&t->q);
     raised = ran_here(t);
     if (raised) {
-        g_assert_true(qvgpu_msi_take(t->v));
         g_assert_true(qvgpu_ih_pending(t->v));
     }
+    qvgpu_msi_wait(t->v);
     slot = qvgpu_ih_next_fault(t->v, VMID, va, true, true);
     qvgpu_space_map(&t->space, va, page, QVGPU_PAGE);
     settle(t);
