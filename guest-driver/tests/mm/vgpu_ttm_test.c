@@ -6,12 +6,14 @@
  * - vacate_*(): move() calls vacate(), which must take all pages out of the BO. The test supplies
  *   vacate() in place of SVM.
  * - used_*(): move() to VRAM, of a BO that a user queue uses
- * - left_*(): move() out of VRAM, of a BO that nothing uses
+ * - left_*(): move() out of VRAM, while the copy of the BO is pending
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <drm/drm_vma_manager.h>
 #include <kunit/static_stub.h>
 
 #include "tests/lib/vgpu_mock.h"
@@ -336,13 +338,31 @@ static void used_move_after_loss(struct kunit *test)
 struct left_mock {
 	/** @mock: device and BO */
 	struct vgpu_mock *mock;
+	/** @vma: manager of offsets for mmap(), which TTM needs to release an object */
+	struct drm_vma_offset_manager vma;
 	/** @gtt: memory to which the BO moves */
 	struct ttm_resource *gtt;
 	/** @copy: fence of the copy */
 	struct dma_fence *copy;
-	/** @lock: lock of @copy */
+	/** @user: fence of a job that uses the BO, or NULL */
+	struct dma_fence *user;
+	/** @lock: lock of @copy and @user */
 	spinlock_t lock;
 };
+
+static const struct dma_fence_ops left_fence_ops = {
+	.get_driver_name = used_fence_name,
+	.get_timeline_name = used_fence_name,
+};
+
+static struct dma_fence *left_fence(struct kunit *test, struct left_mock *m)
+{
+	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	dma_fence_init(fence, &left_fence_ops, &m->lock, dma_fence_context_alloc(1), 1);
+	return fence;
+}
 
 static struct dma_fence *left_copy_res(struct vgpu_device *vdev, struct dma_resv *resv,
 				       struct vgpu_bo *used, struct ttm_tt *ttm,
@@ -355,13 +375,22 @@ static struct dma_fence *left_copy_res(struct vgpu_device *vdev, struct dma_resv
 	return dma_fence_get(m->copy);
 }
 
+/* Signal the fences, and let TTM's workers free the memory that waits for these fences. */
+static void left_end_copy(struct left_mock *m)
+{
+	if (m->user)
+		dma_fence_signal(m->user);
+	dma_fence_signal(m->copy);
+	flush_workqueue(m->mock->vdev.mman->bdev.wq);
+}
+
 static void left_fini(void *arg)
 {
 	struct left_mock *m = arg;
 	struct vgpu_bo_state *bs = &m->mock->bo;
 	struct ttm_buffer_object *tbo = &bs->base.tbo;
 
-	dma_fence_signal(m->copy);
+	left_end_copy(m);
 	if (bs->leaving) {
 		list_del(&bs->leaving_link);
 		dma_fence_put(bs->leaving);
@@ -371,6 +400,26 @@ static void left_fini(void *arg)
 	vgpu_mock_free(m->mock, m->gtt);
 	dma_resv_fini(tbo->base.resv);
 	dma_fence_put(m->copy);
+	dma_fence_put(m->user);
+}
+
+static void left_fini_ttm(void *arg)
+{
+	struct left_mock *m = arg;
+
+	ttm_device_fini(&m->mock->vdev.mman->bdev);
+	drm_vma_offset_manager_destroy(&m->vma);
+}
+
+static void left_init_ttm(struct kunit *test, struct left_mock *m)
+{
+	static const struct ttm_device_funcs funcs;
+
+	drm_vma_offset_manager_init(&m->vma, DRM_FILE_PAGE_OFFSET_START,
+				    DRM_FILE_PAGE_OFFSET_SIZE);
+	KUNIT_ASSERT_EQ(test, ttm_device_init(&m->mock->vdev.mman->bdev, &funcs, NULL, NULL,
+					      &m->vma, false, false), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, left_fini_ttm, m), 0);
 }
 
 static struct left_mock *left_new(struct kunit *test)
@@ -381,16 +430,16 @@ static struct left_mock *left_new(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
+	left_init_ttm(test, m);
 	m->mock->bo.base.owner = m;
 	INIT_LIST_HEAD(&m->mock->bo.attachments);
 	tbo = &m->mock->bo.base.tbo;
+	kref_init(&tbo->kref);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1, &gtt, &m->gtt), 0);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1, &vacate_vram,
 					      &tbo->resource), 0);
 	spin_lock_init(&m->lock);
-	m->copy = kzalloc(sizeof(*m->copy), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, m->copy);
-	dma_fence_init(m->copy, &used_fence_ops, &m->lock, dma_fence_context_alloc(1), 1);
+	m->copy = left_fence(test, m);
 	dma_resv_init(&tbo->base._resv);
 	tbo->base.resv = &tbo->base._resv;
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, left_fini, m), 0);
@@ -399,24 +448,31 @@ static struct left_mock *left_new(struct kunit *test)
 	return m;
 }
 
-/*
- * Move a BO out of VRAM while its copy is pending, as ttm_bo_validate() does (evict is false).
- * Catches: the VRAM is free only after the copy, and a task has to wake up and free it. (Without a
- * workqueue in the mock's TTM device, TTM then crashes.)
- */
-static void left_frees_vram(struct kunit *test)
+/* Move the BO out of VRAM, as ttm_bo_validate() does (evict is false). The reservation is held. */
+static int left_move(struct left_mock *m)
 {
-	struct left_mock *m = left_new(test);
 	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
 	struct ttm_operation_ctx ctx = { };
 	struct ttm_place hop = { };
 	int ret;
 
-	dma_resv_lock(tbo->base.resv, NULL);
 	ret = dma_resv_reserve_fences(tbo->base.resv, 1);
-	if (!ret)
-		ret = vgpu_ttm_funcs.move(tbo, false, &ctx, m->gtt, &hop);
-	KUNIT_EXPECT_EQ(test, ret, 0);
+	if (ret)
+		return ret;
+	return vgpu_ttm_funcs.move(tbo, false, &ctx, m->gtt, &hop);
+}
+
+/*
+ * Move a BO that has no users. Catches: the VRAM is free only after the copy, and a task has to
+ * wake up and free it.
+ */
+static void left_frees_vram(struct kunit *test)
+{
+	struct left_mock *m = left_new(test);
+	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
+
+	dma_resv_lock(tbo->base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, left_move(m), 0);
 	KUNIT_EXPECT_PTR_EQ(test, tbo->resource, m->gtt);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), 0);
 	/* The BO's new memory has the content only after the copy. */
@@ -425,12 +481,39 @@ static void left_frees_vram(struct kunit *test)
 	dma_resv_unlock(tbo->base.resv);
 }
 
+/*
+ * Move a BO that a job of user space uses. Catches: the VRAM is free before the copy, so the next
+ * owner of the VRAM waits for the job of another process, which may run for long.
+ */
+static void left_keeps_vram(struct kunit *test)
+{
+	struct left_mock *m = left_new(test);
+	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
+	int ret;
+
+	m->user = left_fence(test, m);
+	dma_resv_lock(tbo->base.resv, NULL);
+	ret = dma_resv_reserve_fences(tbo->base.resv, 1);
+	if (!ret) {
+		dma_resv_add_fence(tbo->base.resv, m->user, DMA_RESV_USAGE_BOOKKEEP);
+		ret = left_move(m);
+	}
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_PTR_EQ(test, tbo->resource, m->gtt);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), VACATE_BYTES);
+	dma_resv_unlock(tbo->base.resv);
+
+	left_end_copy(m);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), 0);
+}
+
 static struct kunit_case vacate_cases[] = {
 	KUNIT_CASE(vacate_query),
 	KUNIT_CASE(vacate_moves),
 	KUNIT_CASE(used_move_fails),
 	KUNIT_CASE(used_move_after_loss),
 	KUNIT_CASE(left_frees_vram),
+	KUNIT_CASE(left_keeps_vram),
 	{}
 };
 
