@@ -374,3 +374,4 @@ const struct vm_operations_struct vgpu_bo_vm_ops = {
 	.close = ttm_bo_vm_close,
 	.access = vgpu_bo_vm_access,
 };
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_vm_ops);
