@@ -46,6 +46,22 @@ KTAP version 1
 not ok 1 suite
 """
 
+# The results of a test with parameters are one level deeper.
+PARAMETERS = """\
+KTAP version 1
+1..1
+    KTAP version 1
+    # Subtest: suite
+    1..2
+        KTAP version 1
+        # Subtest: test
+        not ok 1 one
+        ok 2 two
+    not ok 1 test
+    ok 2 good
+not ok 1 suite
+"""
+
 
 class Tap(Test):
     """Parsing TAP and KTAP."""
@@ -69,6 +85,17 @@ class Tap(Test):
         """Catches: a suite is counted in addition to its tests; a failed suite without a failed test is ignored."""
         self.assertEqual(self.outcomes(NESTED), [("good", "passed"), ("bad", "failed")])
         self.assertIn(("suite", "failed"), self.outcomes(NESTED.replace("not ok 2", "ok 2")))
+
+    def test_nested_twice(self) -> None:
+        """Catches: with three levels of results, a failure is counted again at the outermost level; a failure that
+        only a summary shows is counted twice, or not at all."""
+        inner = [("one", "failed"), ("two", "passed"), ("good", "passed")]
+        self.assertEqual(self.outcomes(PARAMETERS), inner)
+        passes = PARAMETERS.replace("not ok 1 one", "ok 1 one")
+        inner[0] = ("one", "passed")
+        self.assertEqual(self.outcomes(passes), [*inner[:2], ("test", "failed"), inner[2]])
+        passes = passes.replace("not ok 1 test", "ok 1 test")
+        self.assertEqual(self.outcomes(passes), [*inner, ("suite", "failed")])
 
     def test_streams_in_a_row(self) -> None:
         """Catches: the plan of a second stream is compared with the results of the first stream."""

@@ -32,7 +32,7 @@ def parse(text: str, prefix: str = "") -> list[Case]:
     added."""
     cases: list[Case] = []
     open_blocks: dict[int, list[int]] = {}  # by indentation: numbers of planned (-1: no plan) and seen results
-    inner_failed = 0
+    failures: dict[int, int] = {}  # by indentation: number of failed results that no result summarises yet
     deepest = -1  # indentation of the last result; a less indented result summarises the results before it
     notes: list[str] = []
 
@@ -45,6 +45,7 @@ def parse(text: str, prefix: str = "") -> list[Case]:
         if found := VERSION.match(line):  # a nested block or another stream begins
             for block in [block for block in open_blocks if block >= len(found["indent"])]:
                 plan_kept(block)
+                failures.pop(block, None)
         elif found := PLAN.match(line):
             indent = len(found["indent"])
             open_blocks.setdefault(indent, [-1, 0])[0] = int(found["count"])
@@ -52,8 +53,10 @@ def parse(text: str, prefix: str = "") -> list[Case]:
                 cases.append(Case(f"{prefix}all", "skipped", (found["note"] or "").removeprefix("SKIP").strip(" :")))
         elif found := RESULT.match(line):
             indent = len(found["indent"])
+            inner_failed = 0
             for deeper in [block for block in open_blocks if block > indent]:
                 plan_kept(deeper)
+                inner_failed += failures.pop(deeper, 0)
             open_blocks.setdefault(indent, [-1, 0])[1] += 1
             failed, note = bool(found["not"]), found["note"] or ""
             sums_up = deepest > indent
@@ -66,7 +69,7 @@ def parse(text: str, prefix: str = "") -> list[Case]:
                 )
                 why = note[4:].strip(" :") if skipped else "\n".join(notes[-20:]) if failed else ""
                 cases.append(Case(prefix + (found["name"].strip() or "unnamed"), outcome, why))
-            inner_failed = inner_failed + failed if not sums_up else 0
+            failures[indent] = failures.get(indent, 0) + failed
             deepest = indent
             notes = []
         elif found := BAIL.match(line):
