@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Installs missing Debian packages on the host, and downloads packages of the pinned release.
 
-Downloads use a private apt configuration (configure()), so that they do not change the machine's
-package state.
+Downloads use a private apt configuration (configure()), so that they neither change the machine's
+package state nor depend on it.
 """
 
 import functools
@@ -101,21 +101,27 @@ def configure(job: Job) -> None:
         for kind in ("deb", "deb-src")
     )
     listing, stamp = APT / "sources.list", APT / "lists.stamp"
+    # All other settings are the machine's. The list of installed packages is private and empty: otherwise apt would
+    # choose an installed package that is newer than the archive's, and then could not download it.
+    installed = APT / "status"
+    settings = (
+        f'Dir::Etc::sourcelist "{listing}";\n'
+        'Dir::Etc::sourceparts "-";\n'
+        f'Dir::State::lists "{APT}/lists";\n'
+        f'Dir::State::status "{installed}";\n'
+        f'Dir::Cache "{APT}/cache";\n'
+        'APT::Architectures {"amd64";};\n' + ('APT::Sandbox::User "root";\n' if os.geteuid() == 0 else "")
+    )
     with cache_lock("apt"):
+        for folder in ("lists/partial", "cache/archives/partial"):
+            (APT / folder).mkdir(parents=True, exist_ok=True)
+        installed.touch()
+        if not CONF.exists() or CONF.read_text() != settings:
+            CONF.write_text(settings)
         known = listing.read_text() if listing.exists() else ""
         if known == sources and stamp.exists() and time.time() - stamp.stat().st_mtime < LISTS_AGE:
             return
-        for folder in ("lists/partial", "cache/archives/partial"):
-            (APT / folder).mkdir(parents=True, exist_ok=True)
         listing.write_text(sources)
-        # All other settings are the machine's, for example the list of installed packages.
-        CONF.write_text(
-            f'Dir::Etc::sourcelist "{listing}";\n'
-            'Dir::Etc::sourceparts "-";\n'
-            f'Dir::State::lists "{APT}/lists";\n'
-            f'Dir::Cache "{APT}/cache";\n'
-            'APT::Architectures {"amd64";};\n' + ('APT::Sandbox::User "root";\n' if os.geteuid() == 0 else "")
-        )
         job.run(["apt-get", "-q", "-c", CONF, "update"])
         stamp.touch()
 
