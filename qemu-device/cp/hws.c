@@ -26,7 +26,7 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define HWS_STEP_PACKETS    16  /* maximum number of list packets in a step */
-#define HWS_MAX_CHAINS      16  /* maximum number of chained lists in a slice */
+#define HWS_MAX_CHAINS      16  /* maximum number of chains in a slice */
 
 static bool hws_decode_list(const uint32_t *dw, VGPUIndirect *list)
 {
@@ -220,6 +220,16 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
 }
 
 /*
+ * Return true if chains have led back to the first packet of the slice, so that
+ * the slice has mapped the whole loop of lists.
+ */
+static bool hws_loop_mapped(const CpHws *hws)
+{
+    return hws->chains && hws->list.base == hws->slice.base &&
+           hws->list.pos == hws->slice.pos;
+}
+
+/*
  * Execute a RUN_LIST with CHAIN: continue at the start of the list that the
  * packet names. Usually this is the same list, which is then repeated.
  */
@@ -232,7 +242,9 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
                                     CP_ERROR_PACKET_UNSUPPORTED);
     }
     hws->process.valid = false;
-    if (++hws->chains > HWS_MAX_CHAINS) {
+    hws->chains++;
+    /* If the last allowed chain closes the loop, hws_map() starts the slice. */
+    if (hws->chains >= HWS_MAX_CHAINS && !hws_loop_mapped(hws)) {
         hws_start_slice(cp, false);
     }
     return VGPU_STEP_DONE;
@@ -315,13 +327,7 @@ static VGPUStep hws_map(VGPUCp *cp)
 
     for (i = 0; i < HWS_STEP_PACKETS && step == VGPU_STEP_DONE &&
          hws->phase == CP_HWS_MAP; i++) {
-        bool round = hws->chains && hws->list.base == hws->slice.base &&
-                     hws->list.pos == hws->slice.pos;
-
-        /*
-         * The list has ended, or leads back to the first packet of the slice.
-         */
-        if (round || hws->list.pos >= hws->list.size) {
+        if (hws_loop_mapped(hws) || hws->list.pos >= hws->list.size) {
             hws_start_slice(cp, true);
             break;
         }

@@ -94,7 +94,7 @@ typedef struct CpHws {
     uint8_t owner;
     /* Maximum number of processes in a slice; 0 means no limit. */
     uint8_t max_processes;
-    uint8_t chains;             /* number of chained lists in this slice */
+    uint8_t chains;             /* number of chains in this slice */
     uint8_t quantum;            /* length of this slice in ms */
     /*
      * True if no packets of the list are left for another slice. In that case

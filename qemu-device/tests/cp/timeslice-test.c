@@ -23,6 +23,11 @@
 #define PASID(i)    (0x500 + (i))
 #define MAX_QUEUES  48
 #define ROUNDS      3
+/* Maximum number of chains in a slice */
+#define MAX_CHAINS  16
+/* Dwords of a run list with one process, one queue and a chain packet */
+#define CIRCLE_DWORDS \
+    (PM4_MAP_PROCESS_DWORDS + PM4_MAP_QUEUES_DWORDS + PM4_RUN_LIST_DWORDS)
 
 typedef struct Fixture {
     QVGPU *v;
@@ -249,6 +254,83 @@ static void test_whole_list(void)
 }
 
 /*
+ * Set up @n run lists with one queue each, all of one process. Each list chains
+ * to the next one, and the last list chains to the first one.
+ */
+static void setup_circle(Fixture *f, unsigned n)
+{
+    unsigned i;
+
+    f->v = qvgpu_start();
+    f->processes = 1;
+    f->queues = n;
+    qvgpu_hws_init(&f->h, f->v);
+    qvgpu_hws_resources(&f->h, QVGPU_HWS_VMIDS, UINT32_MAX);
+    f->shared = qvgpu_ram_page(f->v);
+    f->own[0] = qvgpu_ram_page(f->v);
+    qvgpu_process_init(&f->p[0], f->v, PASID(0));
+    qvgpu_space_map(&f->p[0].space, SHARED, f->shared, QVGPU_PAGE);
+    qvgpu_space_map(&f->p[0].space, OWN, f->own[0], QVGPU_PAGE);
+    qvgpu_list_begin(&f->h);
+    for (i = 0; i < n; i++) {
+        uint64_t next = qvgpu_mc(f->v, f->h.list +
+                                 4 * CIRCLE_DWORDS * ((i + 1) % n));
+        uint32_t chain[] = {
+            PM4_HEADER(PM4_RUN_LIST, 4u), QVGPU_LO(next), QVGPU_HI(next),
+            CIRCLE_DWORDS | PM4_RUN_DW3__VALID | PM4_RUN_DW3__CHAIN,
+        };
+
+        qvgpu_user_compute_init(&f->q[i], f->v, &f->p[0], i);
+        qvgpu_list_process(&f->h, &f->p[0], 1);
+        qvgpu_list_compute(&f->h, &f->q[i], 0);
+        qvgpu_list_emit(&f->h, chain, ARRAY_SIZE(chain));
+    }
+}
+
+/* Return the number of active HQDs of ME 1. KIQ and HIQ are queues of ME 2. */
+static unsigned active_hqds(QVGPU *v)
+{
+    QVGPUCompute c = { .v = v, .me = 1 };
+    unsigned n = 0;
+
+    for (c.pipe = 0; c.pipe < CP_NUM_PIPES; c.pipe++) {
+        for (c.queue = 0; c.queue < CP_NUM_QUEUES; c.queue++) {
+            n += !!(qvgpu_hqd_rd(&c, CP_HQD_ACTIVE) & CP_HQD_ACTIVE__ACTIVE);
+        }
+    }
+    return n;
+}
+
+/*
+ * Catches: a slice maps more lists than the specification allows; the last
+ * chain that is allowed ends the slice, although it closes the circle, so that
+ * queues are preempted without need.
+ */
+static void test_circle(void)
+{
+    unsigned lists, i;
+    Fixture f;
+
+    for (lists = MAX_CHAINS; lists <= MAX_CHAINS + 1; lists++) {
+        setup_circle(&f, lists);
+        qvgpu_list_run(&f.h, 0);
+        qvgpu_hws_sync(&f.h);
+        /* The virtual clock stands, so this is the first slice. */
+        g_assert_cmpuint(active_hqds(f.v), ==, MAX_CHAINS);
+        qvgpu_time_passes(f.v);
+        relay(&f);
+        for (i = 0; i < lists; i++) {
+            qvgpu_user_compute_finish(&f.q[i]);
+        }
+        for (i = 0; lists == MAX_CHAINS && i < lists; i++) {
+            /* A preemption would have saved a nonzero wptr to the MQD. */
+            g_assert_cmphex(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO), ==, 0);
+        }
+        relay_finish(&f);
+    }
+}
+
+/*
  * Take and acknowledge the next fault, and return true; if none is pending,
  * return false. Fails the test unless the fault is of process 2 at @va.
  */
@@ -411,6 +493,7 @@ void qvgpu_add_cp_timeslice_tests(void)
     qtest_add_func("/vgpu-kfd/hws/turns/both", test_both);
     qtest_add_func("/vgpu-kfd/hws/turns/process-count", test_process_count);
     qtest_add_func("/vgpu-kfd/hws/turns/settled", test_whole_list);
+    qtest_add_func("/vgpu-kfd/hws/turns/circle", test_circle);
     qtest_add_func("/vgpu-kfd/hws/turns/stalled", test_stalled);
     qtest_add_func("/vgpu-kfd/hws/turns/aql", test_aql);
     qtest_add_func("/vgpu-kfd/hws/turns/starved", test_starved);
