@@ -89,6 +89,15 @@ class Changed(Test):
         self.assertEqual(choice.programs, {"vgpu-test-cs"})
         self.assertEqual(choice.suites, {"check", "guest-release", "guest-debug", "registers"})
 
+    def test_removal(self) -> None:
+        """Catches: a change of the driver's removal, of its TLB flushes or of its sleep does not run the tests in which
+        the host unplugs the GPU, lets a hub hang, or wakes the guest."""
+        rules = changed.load()
+        for name in ("vgpu_drv.c", "vgpu_pm.c", "hw/vgpu_gmc_flush.c", "hw/vgpu_hw_suspend.c", "reset/vgpu_reset.c"):
+            choice = changed.choose(rules, [f"guest-driver/{name}"])
+            self.assertLessEqual({"test_unplug", "test_sleep"}, choice.machines, name)
+            self.assertIn("avocado", choice.suites, name)
+
     def test_bad_tables(self) -> None:
         """Catches: load() accepts a table that has an unknown suite or key, a malformed expression, or a rule without
         paths; choose() accepts a file without a rule."""
