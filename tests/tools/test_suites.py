@@ -174,6 +174,21 @@ class Passes(Test):
         with self.assertRaisesRegex(Failure, "nonsense"):
             guest_tests.listed("release", Plan(FULL, programs=frozenset({"nonsense"})))
 
+    def test_long_on_debug(self) -> None:
+        """Catches: a guest of the debug kernel boots only to skip all its cases; this guest does not run on the release
+        kernel or in the long pass; a program that has no other guest is called unknown."""
+        marked = {program for guest in guest_tests.full_list() if guest.long_on_debug for program in guest.programs}
+        self.assertEqual(marked, {"vgpu-test-svm-peer", "vgpu-test-svm-torture"})
+        with tempfile.TemporaryDirectory() as folder:
+            table = Path(folder) / "tests.list"
+            table.write_text("long-on-debug: a c --gpus 4\na b --gpus 2\n")
+            with mock.patch.object(guest_tests, "FULL_LIST", table):
+                for flavour, seconds, want in (("release", 0, "42"), ("debug", 0, "2"), ("debug", 3, "42")):
+                    chosen = guest_tests.listed(flavour, Plan(LONG if seconds else FULL, seconds=seconds))
+                    self.assertEqual("".join(guest.options[1] for guest in chosen), want)
+                    self.assertEqual(chosen[-1].programs, ["a", "b"])
+                self.assertEqual(guest_tests.listed("debug", Plan(FULL, programs=frozenset({"c"}))), [])
+
     def test_in_order(self) -> None:
         """Catches: results come in the order of completion instead of the list's order."""
 

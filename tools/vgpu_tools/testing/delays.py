@@ -241,8 +241,9 @@ def _one_program(
 
 
 def _guests(kernel: str) -> list[guest_tests.Listed]:
-    """Return the guests of tests.list, with the option for `kernel`."""
-    return [replace(guest, options=["--kernel", kernel, *guest.options]) for guest in guest_tests.full_list()]
+    """Return the guests of tests.list that have cases on `kernel`, with the option for `kernel`."""
+    guests = guest_tests.with_cases(guest_tests.full_list(), kernel)
+    return [replace(guest, options=["--kernel", kernel, *guest.options]) for guest in guests]
 
 
 def _of_programs(wanted: str, only: str, kernel: str, results: Results, context: Context) -> None:

@@ -39,6 +39,9 @@ BOOT_SECONDS = {"release": 30, "debug": 60}
 # longer than the limit of a case (tap.c), so that the test program can report a case that hangs.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
+# First word of a line of tests.list: on the debug kernel the programs skip all their cases (tap_long_on_debug() in
+# tap.h), unless the pass sets VGPU_TEST_SECONDS.
+LONG_ON_DEBUG = "long-on-debug:"
 KUNIT_MODULE = "vgpu_kfd_kunit"
 PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # lines of `info registers` and `info lapic` to report
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
@@ -53,11 +56,12 @@ def steps(flavour: str) -> list[Step]:
 @dataclass
 class Listed:
     """A guest of a suite. `programs` run one after the other, `options` are options of ./vgpu
-    run, and `left_out` has, by program, the names of cases that do not run."""
+    run, and `left_out` has, by program, the names of cases that do not run. `long_on_debug`: see LONG_ON_DEBUG."""
 
     programs: list[str]
     options: list[str]
     left_out: dict[str, list[str]] = field(default_factory=dict)
+    long_on_debug: bool = False
 
     def command(self, variables: dict[str, str]) -> list[str]:
         """Return the shell command that runs the programs and prints the name of each program
@@ -75,9 +79,24 @@ def full_list() -> list[Listed]:
     guests = []
     for line in FULL_LIST.read_text().splitlines():
         if words := shlex.split(line, comments=True):
+            if long := words[0] == LONG_ON_DEBUG:
+                del words[0]
             programs = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
-            guests.append(Listed(programs, words[len(programs) :]))
+            guests.append(Listed(programs, words[len(programs) :], long_on_debug=long))
     return guests
+
+
+def with_cases(guests: Sequence[Listed], flavour: str, seconds: int = 0) -> list[Listed]:
+    """Return the guests in which not all cases are skipped. Print a line for each other guest. `flavour` is the kernel
+    of the guests, `seconds` as in Plan."""
+    chosen = []
+    for guest in guests:
+        if guest.long_on_debug and flavour == "debug" and not seconds:
+            name = shlex.join([*guest.programs, *guest.options])
+            progress.say(f"    {name}: not started, since each case takes minutes on the debug kernel")
+        else:
+            chosen.append(guest)
+    return chosen
 
 
 def basic_list(flavour: str) -> list[Listed]:
@@ -98,17 +117,16 @@ def basic_list(flavour: str) -> list[Listed]:
 
 
 def listed(flavour: str, plan: Plan) -> list[Listed]:
-    """Return the guests that a plan runs on one kernel. Raises Failure if the plan names a program that no guest
-    has."""
+    """Return the guests that a plan runs on one kernel, without those whose cases would all be skipped. Raises Failure
+    if the plan names a program that no guest has."""
     guests = basic_list(flavour) if plan.basic and plan.programs is None else full_list()
-    if plan.programs is None:
-        return guests
-    for guest in guests:
-        guest.programs = [program for program in guest.programs if program in plan.programs]
-    chosen = [guest for guest in guests if guest.programs]
-    if missing := sorted(plan.programs - {program for guest in chosen for program in guest.programs}):
-        raise Failure(f"{missing[0]} is in no guest of {FULL_LIST}", status=2)
-    return chosen
+    if plan.programs is not None:
+        for guest in guests:
+            guest.programs = [program for program in guest.programs if program in plan.programs]
+        guests = [guest for guest in guests if guest.programs]
+        if missing := sorted(plan.programs - {program for guest in guests for program in guest.programs}):
+            raise Failure(f"{missing[0]} is in no guest of {FULL_LIST}", status=2)
+    return with_cases(guests, flavour, plan.seconds)
 
 
 class Watched(Protocol):
