@@ -3,7 +3,9 @@
 
 Catches: a failed guest or case counts as passed; the next ./vgpu test-delays does not run a failed guest again."""
 
+import io
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from unittest import mock
 
@@ -42,14 +44,14 @@ class Guests(Test):
         self.commands.append(command)
         return self.outputs.pop(0)
 
-    def ends(self, *outputs: list[str]) -> int:
-        """Run ./vgpu test-delays, and return the exit status. The first guest prints the lines in the first of
-        `outputs`, the next guest those in the second, and so on."""
+    def ends(self, *outputs: list[str], program: str = "") -> int:
+        """Run ./vgpu test-delays for one program, or for all, and return the exit status. The first guest prints the
+        lines in the first of `outputs`, the next guest those in the second, and so on."""
         self.outputs = list(outputs)
         context = mock.Mock()
         context.speed.scale.return_value = 1.0
         with mock.patch.object(delays, "Context", return_value=context):
-            status = delays.run("", "", "", False, self.kernel, mock.Mock(spec=Environment))
+            status = delays.run(program, "", "", False, self.kernel, mock.Mock(spec=Environment))
         self.assertEqual(self.outputs, [])
         return status
 
@@ -74,6 +76,18 @@ class Guests(Test):
         self.assertEqual(self.ends([*CASE, DIED], ["# case two", "ok 1 - two, no delay", "1..1"]), 1)
         self.assertIn("VGPU_TEST_DONE=one", self.commands[-1])
         self.assertEqual(self.ends(), 1)
+
+    def test_alone(self) -> None:
+        """A case has one thread and no timer, so it runs once, without delays. Catches: the totals do not mention the
+        case, so that the run looks as if it had found no case."""
+        case = ["# case one", "# delay points: 3, alone", "ok 1 - one, no delay", "1..1"]
+        runs: list[list[list[str]]] = [[case], []]  # the second run starts no guest, and takes the kept result
+        for outputs in runs:
+            said = io.StringIO()
+            with redirect_stdout(said):
+                self.assertEqual(self.ends(*outputs, program="vgpu-test-a"), 0)
+            self.assertIn("no points for delays: vgpu-test-a: one\n", said.getvalue())
+            self.assertIn("0 passed, 0 failed, 0 skipped, 1 with no points for delays\n", said.getvalue())
 
     def test_kernel(self) -> None:
         """Catches: a result of one kernel counts for the other; --kernel is not passed to the guest."""

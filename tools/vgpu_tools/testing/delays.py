@@ -38,6 +38,7 @@ SILENCE_SECONDS = 300
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
 POINT = re.compile(r"# delay point (\d+) of (\d+): (.*), 0x\w+, (\d+) times, at (.*)")
+NO_POINTS = "no points for delays"  # text for the outcome "alone"
 RESULT = re.compile(r"(not )?ok \d+ - (.*), (?:no delay|delay (0x\w+))( # SKIP.*)?")
 
 
@@ -93,7 +94,8 @@ class Results:
         """Store a case's record in the file, and print it."""
         self.cases[name] = record
         self.keep()
-        progress.say(f"    {name}: {record.outcome}, {record.runs} runs")
+        outcome = f"{NO_POINTS} (one thread, no timer)" if record.outcome == "alone" else record.outcome
+        progress.say(f"    {name}: {outcome}, {record.runs} runs")
         for lines in record.failures:
             progress.say("    failed: " + "\n        ".join(lines))
 
@@ -338,10 +340,15 @@ def run(program: str, case: str, device: str, frames: bool, kernel: str, environ
 
 
 def _sum_up(results: Results, program: str, kind: str) -> int:
-    counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
+    counts = dict.fromkeys(("passed", "failed", "skipped", "alone"), 0)
     for name, record in sorted(results.cases.items()):
         its_kind = next((start for start in ("device ", "frames ") if name.startswith(start)), "")
-        if its_kind != kind or program not in name or record.outcome == "alone":
+        if its_kind != kind or program not in name:
+            continue
+        if record.outcome == "alone":
+            counts["alone"] += 1
+            if program:
+                print(f"{NO_POINTS}: {name}")
             continue
         failed = len(record.failures) if record.outcome == "failed" else 0
         counts["skipped"] += record.outcome == "skipped"
@@ -350,5 +357,6 @@ def _sum_up(results: Results, program: str, kind: str) -> int:
         for lines in record.failures:
             print(f"{record.outcome}: " + "\n    ".join(lines))
     print(f"results: {results.file}")
-    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped", flush=True)
+    alone = f", {counts['alone']} with {NO_POINTS}" if counts["alone"] else ""
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped{alone}", flush=True)
     return 1 if counts["failed"] else 0
