@@ -246,7 +246,8 @@ long svm_move_alloc_system(struct kfd_node *node, struct svm_move *m)
 		if (m->sys[i] == DMA_MAPPING_ERROR) {
 			if (page)
 				__free_page(page);
-			ret = ret ?: -ENOMEM;
+			/* Replaces -EIO: pages that are not lost can still migrate later. */
+			ret = -ENOMEM;
 			continue;
 		}
 		/* Set the bit without an atomic operation: no other task uses the new page yet. */

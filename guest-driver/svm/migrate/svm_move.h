@@ -105,8 +105,8 @@ unsigned long svm_page_alloc_many(struct vm_area_struct *vma, unsigned long page
  * Returns the number of system pages. If there are none, returns:
  *
  * - 0 if no page is to be migrated
- * - -EIO if a reset lost the content of a page
- * - -ENOMEM otherwise
+ * - -ENOMEM if memory is short: a later try may succeed, although other pages may be lost
+ * - -EIO if a reset lost the content of all pages that are to be migrated
  */
 long svm_move_alloc_system(struct kfd_node *node, struct svm_move *m);
 /*

@@ -264,6 +264,52 @@ static void move_some(struct kunit *test)
 	svm_vram_mock_release(test, m);
 }
 
+/* Replaces svm_page_alloc_many(): memory is short. */
+static unsigned long lost_alloc(struct vm_area_struct *vma, unsigned long page,
+				unsigned long n, struct page **pages)
+{
+	return 0;
+}
+
+/*
+ * Of two pages in VRAM, a reset has lost one; memory is short for the other one. Catches: the
+ * migration reports only the loss, so that a CPU fault of the second page raises SIGBUS and not an
+ * out-of-memory fault, and a sleep of the system is not refused with -ENOMEM.
+ */
+static void move_lost_no_memory(struct kunit *test)
+{
+	struct svm_move_mock *mv = svm_move_mock_new(test);
+	struct svm_bo *filled = kunit_kzalloc(test, sizeof(*filled), GFP_KERNEL);
+	struct svm_vram_mock *m = mv->m;
+	struct svm_move *move = &mv->move;
+	struct page *page;
+
+	KUNIT_ASSERT_NOT_NULL(test, filled);
+	move_lose_vram(mv);
+	/* A BO that was filled after the loss. */
+	kref_init(&filled->ref);
+	filled->node = &m->node;
+	filled->vram_epoch = atomic_read(&m->mock->vdev.hw->vram_epoch);
+	svm_page_reserve(filled, 1);
+	page = svm_page_get(filled, SOME_FIRST * PAGE_SIZE);
+	move->npages = 2;
+	move->to_vram = false;
+	move->src[0] = migrate_pfn(page_to_pfn(m->page)) | MIGRATE_PFN_MIGRATE;
+	move->src[1] = migrate_pfn(page_to_pfn(page)) | MIGRATE_PFN_MIGRATE;
+
+	kunit_activate_static_stub(test, svm_page_alloc_many, lost_alloc);
+	KUNIT_EXPECT_EQ(test, svm_move_alloc_system(&m->node, move), -ENOMEM);
+	kunit_deactivate_static_stub(test, svm_page_alloc_many);
+	KUNIT_EXPECT_EQ(test, svm_move_alloc_system(&m->node, move), 1);
+	KUNIT_EXPECT_EQ(test, move->dst[0], 0);
+	KUNIT_EXPECT_NE(test, move->dst[1], 0);
+	move_undo(mv);
+	unlock_page(page);
+	put_page(page);
+	unlock_page(m->page);
+	svm_vram_mock_release(test, m);
+}
+
 /*
  * A CPU fault of a long-term pin gets system pages. Catches: the pages are movable, so that the pin
  * has to migrate them again; other pages are not movable; an eviction invokes the OOM killer.
@@ -412,6 +458,7 @@ static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_target_lost),
 	KUNIT_CASE(move_lost_after_copy),
 	KUNIT_CASE(move_some),
+	KUNIT_CASE(move_lost_no_memory),
 	KUNIT_CASE(move_pinned),
 	KUNIT_CASE(pipe_overlaps),
 	KUNIT_CASE(pipe_alone),
