@@ -248,21 +248,22 @@ static int svm_attr_place(struct svm_range *r, bool prefetch)
 	u32 loc = prefetch ? svm_policy_prefetch(r) :
 			     KFD_IOCTL_SVM_LOCATION_UNDEFINED;
 	struct kfd_node *node = NULL;
-	long moved;
+	unsigned long moved = 0;
 	u32 placed = 0;
+	int ret;
 
 	if (loc != KFD_IOCTL_SVM_LOCATION_UNDEFINED) {
 		if (loc)
 			node = p->pdds[svm_gpu_index(p, loc)]->node;
-		moved = svm_migrate_to_system(r->svms, iv, node,
-					      KFD_MIGRATE_TRIGGER_PREFETCH);
-		if (moved < 0 && !node)
-			return moved;
+		ret = svm_migrate_to_system(r->svms, iv, node,
+					    KFD_MIGRATE_TRIGGER_PREFETCH, &moved);
+		if (ret && !node)
+			return ret;
 		/* Full VRAM is no error: pages that do not fit stay where they are. */
 		if (node)
 			svm_migrate_to_vram(node, r->svms, iv,
 					    r->attrs.granularity,
-					    KFD_MIGRATE_TRIGGER_PREFETCH);
+					    KFD_MIGRATE_TRIGGER_PREFETCH, &moved);
 		placed = loc;
 	}
 

@@ -136,7 +136,7 @@ static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
 {
 	struct svm_range_list *svms = r->svms;
 	struct kfd_node *node = NULL;
-	long out, in = 0;
+	unsigned long out = 0, in = 0;
 	int home = 0;
 
 	if (loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
@@ -147,14 +147,14 @@ static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
 			return false;
 		node = svm_process(svms)->pdds[home]->node;
 	}
-	out = svm_migrate_to_system(svms, win, node,
-				    KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
+	/* Without space or memory only a part moves; the fault is then repaired all the same. */
+	svm_migrate_to_system(svms, win, node, KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU, &out);
 	if (node)
-		in = svm_migrate_to_vram(node, svms, win, r->attrs.granularity,
-					 KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
-	if (in > 0)
+		svm_migrate_to_vram(node, svms, win, r->attrs.granularity,
+				    KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU, &in);
+	if (in)
 		svm_policy_pulled(svms, home, win);
-	return out > 0 || in > 0;
+	return out || in;
 }
 
 /*

@@ -84,7 +84,7 @@ TRACE_EVENT(svm_service,
 
 /*
  * A migration begins. The same thread later traces svm_migrate, unless svm_migrate_to_system()
- * fails or moves no page. CPU faults and evictions have @pasid 0.
+ * moves no page. CPU faults and evictions have @pasid 0.
  */
 TRACE_EVENT(svm_migrate_begin,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,

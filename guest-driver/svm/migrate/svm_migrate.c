@@ -227,14 +227,14 @@ static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 	return chunk;
 }
 
-long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
-			 struct svm_interval iv, u8 granularity,
-			 unsigned int trigger)
+int svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
+			struct svm_interval iv, u8 granularity,
+			unsigned int trigger, unsigned long *moved)
 {
 	struct svm_interval chunk;
 	struct svm_pipe pipe;
 	unsigned long page;
-	long ret;
+	int ret;
 
 	lockdep_assert_held(&svms->lock);
 	mmap_assert_locked(svms->mm);
@@ -259,7 +259,7 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 		svm_chunk_to_vram(&pipe, svms, vma, chunk, granularity, trigger);
 		cond_resched();
 	}
-	ret = svm_pipe_fini(&pipe);
+	ret = svm_pipe_fini(&pipe, moved);
 	kfd_process_set_migrating(svm_process(svms), NULL);
 	trace_svm_migrate(svm_process(svms)->pasid, node->gpu_id, true,
 			  iv.first, svm_interval_pages(iv), pipe.moved, trigger);
@@ -293,17 +293,18 @@ static void svm_migrate_from(struct svm_pipe *pipe, struct svm_range_list *svms,
 	}
 }
 
-long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
-			   const struct kfd_node *except, unsigned int trigger)
+int svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
+			  const struct kfd_node *except, unsigned int trigger,
+			  unsigned long *moved)
 {
 	struct kfd_process *p = svm_process(svms);
-	long moved = 0, ret = 0;
 	unsigned int i;
+	int ret = 0;
 
 	lockdep_assert_held(&svms->lock);
 	mmap_assert_locked(svms->mm);
 
-	for (i = 0; i < svms->n_gpus && ret >= 0; i++) {
+	for (i = 0; i < svms->n_gpus && !ret; i++) {
 		struct kfd_node *node = p->pdds[i]->node;
 		struct svm_pipe pipe;
 
@@ -315,15 +316,13 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 		trace_svm_migrate_begin(p->pasid, node->gpu_id, false, iv.first,
 					svm_interval_pages(iv));
 		svm_migrate_from(&pipe, svms, iv, trigger);
-		ret = svm_pipe_fini(&pipe);
-		if (ret > 0) {
-			moved += ret;
+		ret = svm_pipe_fini(&pipe, moved);
+		if (pipe.moved)
 			trace_svm_migrate(p->pasid, node->gpu_id, false,
 					  iv.first, svm_interval_pages(iv),
-					  ret, trigger);
-		}
+					  pipe.moved, trigger);
 	}
-	return ret < 0 ? ret : moved;
+	return ret;
 }
 
 /*

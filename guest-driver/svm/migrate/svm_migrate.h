@@ -51,24 +51,25 @@ int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
  * svm_migrate_to_vram() and svm_migrate_to_system(): the caller holds svm_lock(). @trigger is
- * KFD_MIGRATE_TRIGGER_*. Both return the number of moved pages, -ENOMEM, -EIO (failed copy) or an
- * error of vgpu_mm_copy_pages().
+ * KFD_MIGRATE_TRIGGER_*. Both add the number of moved pages to *@moved, also if they fail: pages
+ * that have moved before the failure do not move back. Both return 0, -ENOMEM, -EIO (failed copy)
+ * or an error of vgpu_mm_copy_pages().
  */
 
 /*
  * Migrate pages of @iv to @node's VRAM, also pages that do not exist yet. @granularity is for
  * svm_bo.granularity. Returns -ENOMEM also if VRAM is full.
  */
-long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
-			 struct svm_interval iv, u8 granularity,
-			 unsigned int trigger);
+int svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
+			struct svm_interval iv, u8 granularity,
+			unsigned int trigger, unsigned long *moved);
 /*
  * Migrate pages of @iv to system memory, except from @except's VRAM (@except may be NULL). Returns
  * -EIO also if a reset lost a page's content.
  */
-long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
-			   const struct kfd_node *except,
-			   unsigned int trigger);
+int svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
+			  const struct kfd_node *except, unsigned int trigger,
+			  unsigned long *moved);
 /*
  * svm_page_is_vram() returns true if @page is in @node's VRAM. If so, svm_page_vram_offset()
  * returns the page's offset in this VRAM, in bytes.
@@ -105,18 +106,18 @@ static inline void svm_vram_fini(struct kfd_node *node)
 {
 }
 
-static inline long svm_migrate_to_vram(struct kfd_node *node,
-				       struct svm_range_list *svms,
-				       struct svm_interval iv, u8 granularity,
-				       unsigned int trigger)
+static inline int svm_migrate_to_vram(struct kfd_node *node,
+				      struct svm_range_list *svms,
+				      struct svm_interval iv, u8 granularity,
+				      unsigned int trigger, unsigned long *moved)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline long svm_migrate_to_system(struct svm_range_list *svms,
-					 struct svm_interval iv,
-					 const struct kfd_node *except,
-					 unsigned int trigger)
+static inline int svm_migrate_to_system(struct svm_range_list *svms,
+					struct svm_interval iv,
+					const struct kfd_node *except,
+					unsigned int trigger, unsigned long *moved)
 {
 	return 0;
 }

@@ -72,11 +72,12 @@ void svm_pipe_push(struct svm_pipe *pipe, struct svm_move *m)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_pipe_push);
 
-long svm_pipe_fini(struct svm_pipe *pipe)
+int svm_pipe_fini(struct svm_pipe *pipe, unsigned long *moved)
 {
 	svm_pipe_drain(pipe);
 	kvfree(pipe->move[0]);
 	kvfree(pipe->move[1]);
-	return pipe->error ?: pipe->moved;
+	*moved += pipe->moved;
+	return pipe->error;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_pipe_fini);

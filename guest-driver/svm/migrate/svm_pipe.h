@@ -46,7 +46,10 @@ struct svm_move *svm_pipe_next(struct svm_pipe *pipe);
 void svm_pipe_push(struct svm_pipe *pipe, struct svm_move *m);
 /* Complete the chunk pipe->last, if there is one. */
 void svm_pipe_drain(struct svm_pipe *pipe);
-/* Complete all chunks, and free their memory. Returns pipe->error or, if that is 0, pipe->moved. */
-long svm_pipe_fini(struct svm_pipe *pipe);
+/*
+ * Complete all chunks, and free their memory. Adds pipe->moved to *@moved, also if a chunk failed.
+ * Returns pipe->error.
+ */
+int svm_pipe_fini(struct svm_pipe *pipe, unsigned long *moved);
 
 #endif /* SVM_PIPE_H */

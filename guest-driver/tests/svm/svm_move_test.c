@@ -387,6 +387,7 @@ static void pipe_overlaps(struct kunit *test)
 {
 	struct svm_vram_mock *m = svm_vram_mock_new(test);
 	struct svm_move *first, *second, *third;
+	unsigned long moved = 0;
 	struct svm_pipe pipe;
 
 	pipe_init(test, &pipe, m, SVM_CHUNK_PAGES);
@@ -402,7 +403,7 @@ static void pipe_overlaps(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, first, third);
 	KUNIT_EXPECT_NULL(test, second->fence);
 	KUNIT_EXPECT_NULL(test, pipe.last);
-	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe), 0);
+	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe, &moved), 0);
 	unlock_page(m->page);
 	svm_vram_mock_release(test, m);
 }
@@ -414,6 +415,7 @@ static void pipe_overlaps(struct kunit *test)
 static void pipe_alone(struct kunit *test)
 {
 	struct svm_vram_mock *m = svm_vram_mock_new(test);
+	unsigned long moved = 0;
 	struct svm_move *move;
 	struct svm_pipe pipe;
 
@@ -424,31 +426,37 @@ static void pipe_alone(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, svm_pipe_next(&pipe), move);
 	KUNIT_EXPECT_NULL(test, move->fence);
 	KUNIT_EXPECT_NULL(test, pipe.last);
-	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe), 0);
+	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe, &moved), 0);
 	unlock_page(m->page);
 	svm_vram_mock_release(test, m);
 }
 
 /*
- * Two chunks fail while both are in progress. Catches: the migration reports success, or the error
- * of the later chunk; an error of the submission is lost.
+ * Two chunks fail while both are in progress, after earlier chunks have moved. Catches: the
+ * migration reports success, or the error of the later chunk; an error of the submission is lost;
+ * the pages that have moved are not reported, so that events and policy of a GPU fault count the
+ * fault as one that moved nothing.
  */
 static void pipe_fails(struct kunit *test)
 {
 	struct svm_vram_mock *m = svm_vram_mock_new(test);
+	unsigned long moved = 2;
 	struct svm_pipe pipe;
 
 	pipe_init(test, &pipe, m, SVM_CHUNK_PAGES);
+	pipe.moved = 7;
 	pipe_push(&pipe, 1, pipe_fence(test, -ETIME));
 	KUNIT_EXPECT_EQ(test, pipe.error, 0);
 	pipe_push(&pipe, -ENOMEM, NULL);
 	KUNIT_EXPECT_EQ(test, pipe.error, -EIO);
 	KUNIT_EXPECT_NULL(test, pipe.last);
-	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe), -EIO);
+	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe, &moved), -EIO);
+	KUNIT_EXPECT_EQ(test, moved, 9);
 
 	pipe_init(test, &pipe, m, SVM_CHUNK_PAGES);
 	pipe_push(&pipe, 1, ERR_PTR(-ECANCELED));
-	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe), -ECANCELED);
+	KUNIT_EXPECT_EQ(test, svm_pipe_fini(&pipe, &moved), -ECANCELED);
+	KUNIT_EXPECT_EQ(test, moved, 9);
 	unlock_page(m->page);
 	svm_vram_mock_release(test, m);
 }
