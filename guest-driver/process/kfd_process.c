@@ -594,8 +594,8 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 	}
 	pdd->drm_priv = drm_priv;
 	/*
-	 * Set vm last, with release semantics, because svm/ and kfd_mem_gem_device() read pdd->vm
-	 * without kfd_process.mutex.
+	 * Set vm last, with release semantics, because svm/, kfd_mem_gem_device() and
+	 * kfd_reset_process() read pdd->vm without kfd_process.mutex.
 	 */
 	smp_store_release(&pdd->vm, vm);
 	return 0;

@@ -31,7 +31,12 @@ static void kfd_reset_zap_mappings(struct vgpu_device *vdev)
 static void kfd_reset_process(struct kfd_process_device *pdd,
 			      unsigned int engine)
 {
-	bool vm_lost = pdd->vm && vgpu_vm_is_lost(pdd->vm);
+	/*
+	 * Do not take kfd_process.mutex: a holder may wait for a recovery. Pairs with
+	 * smp_store_release() in kfd_process_device_init_vm().
+	 */
+	struct vgpu_vm *vm = smp_load_acquire(&pdd->vm);
+	bool vm_lost = vm && vgpu_vm_is_lost(vm);
 	bool memory_reported = pdd->lost_reported;
 	bool died = kfd_queues_recovered(pdd, engine, vm_lost);
 
