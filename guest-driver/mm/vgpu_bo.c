@@ -297,6 +297,7 @@ static int bo_bring(struct vgpu_bo *bo, bool interruptible)
  */
 int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_bo_validate, bo, domain, interruptible);
 	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !vgpu_dma_buf_vram_ok(bo))
 		domain = AMDGPU_GEM_DOMAIN_GTT;
 	vgpu_bo_set_placement(bo, domain, false);
@@ -304,6 +305,7 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 		return -EINVAL;
 	return bo_bring(bo, interruptible);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_validate);
 
 /**
  * vgpu_bo_validate_no_evict() - move a BO to VRAM if VRAM has free space

@@ -6,6 +6,7 @@
 #include <linux/dma-buf.h>
 #include <linux/module.h>
 #include <linux/pci-p2pdma.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
@@ -353,11 +354,16 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
  * vgpu_import_bind() has mapped the exporter's memory.
  */
 
-/*
- * The exporter is about to move the memory; the shared reservation is held. Move the BO out of GTT,
- * which clears page-table entries and unmaps the attachment.
+/**
+ * vgpu_import_move_notify() - move an import out of GTT, because the exporter is about to move
+ * @attach: attachment of the import; the shared reservation is held
+ *
+ * Clears the page-table entries of the import and unmaps the attachment. On return the exporter may
+ * give the old memory to other users.
+ *
+ * Context: waits for the users of the import, and for memory.
  */
-static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
+void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 {
 	struct vgpu_bo *bo = gem_to_vgpu_bo(attach->importer_priv);
 	struct ttm_resource *res = bo->tbo.resource;
@@ -365,12 +371,23 @@ static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 
 	if (!res || res->mem_type == TTM_PL_SYSTEM)
 		return;
-	ret = vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_CPU, false);
+	for (;;) {
+		ret = vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_CPU, false);
+		/*
+		 * Repeat a move that lacked memory (-ENOMEM), or for whose fences TTM does not wait
+		 * any longer (-EBUSY): the exporter cannot be told that the move has failed, and
+		 * the GPU would access memory of other users.
+		 */
+		if (ret != -ENOMEM && ret != -EBUSY)
+			break;
+		schedule_timeout_uninterruptible(1);
+	}
 	if (ret)
 		drm_err(&bo->vdev->drm,
 			"an imported buffer does not follow its exporter: %d\n",
 			ret);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_import_move_notify);
 
 static const struct dma_buf_attach_ops vgpu_import_ops = {
 	.allow_peer2peer = true,

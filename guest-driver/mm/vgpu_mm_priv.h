@@ -21,6 +21,7 @@
 #include "vgpu_res_mgr.h"
 #include "vgpu_userptr.h"
 
+struct dma_buf_attachment;
 struct shrinker;
 
 /*
@@ -229,6 +230,7 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman);
 /* vgpu_dma_buf.c */
 bool vgpu_dma_buf_vram_ok(struct vgpu_bo *bo);
 void vgpu_dma_buf_moved(struct vgpu_bo *bo);
+void vgpu_import_move_notify(struct dma_buf_attachment *attach);
 int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm);
 void vgpu_import_unbind(struct ttm_tt *ttm);
 int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma);

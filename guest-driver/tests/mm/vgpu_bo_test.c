@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test mm/vgpu_bo.c and mm/vgpu_bo_addr.c: the TTM placement for every combination of domain bits,
- * and kernel mappings.
+ * and kernel mappings. Test mm/vgpu_dma_buf.c: imports whose exporter moves.
  */
+#include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 #include <linux/vmalloc.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/ttm/ttm_tt.h>
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 
 #include "tests/lib/vgpu_mock.h"
 
@@ -122,6 +125,46 @@ static void bo_vram_ok(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, vgpu_dma_buf_vram_ok(&mock->bo.base));
 }
 
+/* Replaces vgpu_bo_validate(): the first two calls fail. Counts the calls. */
+static int follow_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
+{
+	unsigned int *calls = kunit_get_current_test()->priv;
+
+	switch ((*calls)++) {
+	case 0:
+		return -ENOMEM;
+	case 1:
+		return -EBUSY;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * The exporter of an import moves, and memory is short. Catches: the page-table entries of the
+ * import stay valid when the exporter gives the old memory to other users.
+ */
+static void bo_import_follows(struct kunit *test)
+{
+	struct ttm_resource res = { .mem_type = TTM_PL_TT };
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_buffer_object *tbo = &mock->bo.base.tbo;
+	struct dma_buf_attachment attach = { .importer_priv = &tbo->base };
+	unsigned int calls = 0;
+
+	test->priv = &calls;
+	tbo->resource = &res;
+	kunit_activate_static_stub(test, vgpu_bo_validate, follow_validate);
+	vgpu_import_move_notify(&attach);
+	KUNIT_EXPECT_EQ(test, calls, 3);
+
+	/* An import that is not in GTT has no entries. */
+	res.mem_type = TTM_PL_SYSTEM;
+	vgpu_import_move_notify(&attach);
+	KUNIT_EXPECT_EQ(test, calls, 3);
+	tbo->resource = NULL;
+}
+
 #define KMAP_PAGES	2u
 
 /* Return a BO that has pages and is pinned in GTT. Returns with the BO's reservation held. */
@@ -187,6 +230,7 @@ static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_gart_address),
 	KUNIT_CASE(bo_doorbell),
 	KUNIT_CASE(bo_vram_ok),
+	KUNIT_CASE(bo_import_follows),
 	KUNIT_CASE(bo_kmap_nests),
 	{}
 };
