@@ -12,9 +12,7 @@
 #include "device/vgpu_device.h"
 #include "drm/vgpu_drm.h"
 #include "hw/sdma/vgpu_sdma_sched.h"
-#include "hw/vgpu_gmc.h"
 #include "hw/vgpu_hw.h"
-#include "hw/vgpu_recover.h"
 #include "kfd/core/kfd_core.h"
 #include "mm/vgpu_mm.h"
 #include "mm/vgpu_res_mgr.h"
@@ -117,18 +115,18 @@ static int vgpu_suspend(struct device *dev)
 static int vgpu_resume(struct device *dev)
 {
 	struct vgpu_device *vdev = dev_get_drvdata(dev);
+	bool lost;
 	int ret;
 
 	if (!vdev->pm->asleep)
 		return 0;
 	vdev->pm->asleep = false;
-	ret = vgpu_hw_resume(vdev);
+	ret = vgpu_hw_resume(vdev, &lost);
 	if (ret) {
-		drm_err(&vdev->drm,
-			"resume failed: SDMA engines are given up\n");
-		vgpu_sdma_give_up(vdev, false);
-		vgpu_cp_give_up(vdev, false);
-		vgpu_gmc_reset_end(vdev, false);
+		drm_err(&vdev->drm, "resume failed, VRAM %s\n", lost ? "lost" : "kept");
+		if (lost)
+			vgpu_vram_mgr_distrust(vdev);
+		vgpu_reset_give_up(vdev, lost);
 		vgpu_mm_resume(vdev, false);
 		vgpu_sdma_sched_resume(vdev);
 		return ret;

@@ -49,7 +49,10 @@ struct vgpu_hw {
 	 * drm_sched_entity_init() expects one
 	 */
 	struct drm_gpu_scheduler *sched[VGPU_NUM_SDMA];
-	/** @vram_epoch: number of losses of VRAM; vgpu_hw_reset() increments it */
+	/**
+	 * @vram_epoch: number of losses of VRAM, in resets and in resumes that fail;
+	 * vgpu_hw_reset() and vgpu_hw_resume() increment it
+	 */
 	atomic_t vram_epoch;
 };
 
@@ -61,7 +64,7 @@ bool vgpu_hw_present(struct vgpu_device *vdev);
 
 /* vgpu_hw_suspend.c */
 void vgpu_hw_suspend(struct vgpu_device *vdev);
-int vgpu_hw_resume(struct vgpu_device *vdev);
+int vgpu_hw_resume(struct vgpu_device *vdev, bool *vram_lost);
 void vgpu_hw_resume_engines(struct vgpu_device *vdev);
 
 #endif /* VGPU_HW_H */

@@ -42,28 +42,39 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_suspend);
 /**
  * vgpu_hw_resume() - start the hardware again, except its engines
  * @vdev: device; its PCI configuration has been restored
+ * @vram_lost: receives whether the content of VRAM was lost (also true if the kernel that loaded
+ *             the hibernation image used VRAM)
  *
  * Writes the GART's table from vgpu_gart.shadow. If the content of VRAM was lost, zeroes all
- * VRAM except the reserved part (vgpu_hw.vram_reserved).
+ * VRAM except the reserved part (vgpu_hw.vram_reserved). The caller writes back what was saved
+ * before the sleep, so the function counts a loss (vgpu_hw.vram_epoch) only if it fails. A device
+ * that does not answer may have lost VRAM, so @vram_lost is true then.
  *
  * Return: 0, or -ENODEV if the device does not come back.
  */
-int vgpu_hw_resume(struct vgpu_device *vdev)
+int vgpu_hw_resume(struct vgpu_device *vdev, bool *vram_lost)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	bool lost;	/* also true if the kernel that loaded the hibernation image used VRAM */
 	int ret;
 
-	ret = vgpu_hw_restart(vdev, &lost);
-	if (ret)
+	ret = vgpu_hw_restart(vdev, vram_lost);
+	if (ret) {
+		if (vgpu_rreg(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
+			*vram_lost = true;
+		if (*vram_lost) {
+			atomic_inc(&hw->base.vram_epoch);
+			vgpu_stat_add(vdev, VGPU_STAT_VRAM_LOST, 1);
+		}
 		return ret;
-	if (lost)
+	}
+	if (*vram_lost)
 		/* mm/ has marked some free blocks as clear, and expects zeros in these blocks. */
 		memset_io(hw->base.vram, 0, hw->gart.table_vram);
 	vgpu_gart_rewrite(vdev);
 	vgpu_gart_flush(vdev);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_resume);
 
 /**
  * vgpu_hw_resume_engines() - start the engines

@@ -222,11 +222,12 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 /**
  * vgpu_reset_give_up() - stop using the engines, because the device cannot be reset
  * @vdev: device, its engines and its CP parked
- * @vram_lost: the failed reset has lost the content of VRAM
+ * @vram_lost: the failed reset has lost the content of VRAM; vgpu_vram_mgr_distrust() has been
+ *             called
  *
  * If VRAM was lost, marks the lost BOs and notifies vgpu_reset.client, in a separate work item.
  *
- * Context: the recovery's worker.
+ * Context: the recovery's worker, or a resume that has failed: then no recovery is accepted.
  */
 void vgpu_reset_give_up(struct vgpu_device *vdev, bool vram_lost)
 {

@@ -48,6 +48,7 @@ void vgpu_reset_start(struct vgpu_device *vdev);
 void vgpu_reset_stop(struct vgpu_device *vdev);
 void vgpu_reset_fini(struct vgpu_device *vdev);
 int vgpu_reset_device(struct vgpu_device *vdev);
+void vgpu_reset_give_up(struct vgpu_device *vdev, bool vram_lost);
 bool vgpu_reset_in_progress(struct vgpu_device *vdev);
 u32 vgpu_vram_lost_counter(struct vgpu_device *vdev);
 

@@ -81,6 +81,5 @@ struct vgpu_reset {
 
 bool vgpu_reset_tries_next(struct vgpu_reset_tries *tries, unsigned long now);
 int vgpu_reset_setup(struct vgpu_device *vdev, struct vgpu_reset *reset);
-void vgpu_reset_give_up(struct vgpu_device *vdev, bool vram_lost);
 
 #endif /* VGPU_RESET_PRIV_H */

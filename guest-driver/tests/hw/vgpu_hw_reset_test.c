@@ -2,8 +2,8 @@
 /*
  * Test the mode-1 reset of hw/vgpu_hw_reset.c while another CPU runs. Catches: the reset stops
  * the other CPUs; the kernel accesses the BARs during the reset; a loss of VRAM is not
- * detected, or not counted if the reset fails; a fault of VMID 0 from before the reset harms later
- * jobs.
+ * detected, or not counted if the reset or a resume fails; a fault of VMID 0 from before the reset
+ * harms later jobs.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -247,12 +247,46 @@ static void reset_vram_lost_and_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_DEVICE_RESETS), 0);
 }
 
+/*
+ * As reset_vram_lost_and_fails(), in a resume. Catches: the loss is not reported or not counted, so
+ * that page tables and blocks that count as clear are used with the content that the sleep left.
+ */
+static void resume_vram_lost_and_fails(struct kunit *test)
+{
+	struct reset_mock *m = reset_mock_new(test);
+	struct vgpu_hw_state *hw = &m->mock->hw;
+	void *magic = (void __force *)hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
+	bool lost = false;
+
+	memset(magic, 0, sizeof(hw->vram_magic));
+	memset(m->mock->inv_ack, 0, sizeof(m->mock->inv_ack));
+	KUNIT_EXPECT_EQ(test, reset_run(test, m, vgpu_hw_resume, &lost), -ENODEV);
+	KUNIT_EXPECT_TRUE(test, m->started);
+	KUNIT_EXPECT_TRUE(test, lost);
+	KUNIT_EXPECT_EQ(test, atomic_read(&hw->base.vram_epoch), 1);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(&m->mock->vdev, VGPU_STAT_VRAM_LOST), 1);
+}
+
+/* The device does not answer after a sleep. Catches: its VRAM counts as kept. */
+static void resume_no_answer(struct kunit *test)
+{
+	struct reset_mock *m = reset_mock_new(test);
+	bool lost = false;
+
+	m->mock->regs[VGPU_MAGIC] = U32_MAX;
+	KUNIT_EXPECT_EQ(test, vgpu_hw_resume(&m->mock->vdev, &lost), -ENODEV);
+	KUNIT_EXPECT_TRUE(test, lost);
+	KUNIT_EXPECT_EQ(test, atomic_read(&m->mock->hw.base.vram_epoch), 1);
+}
+
 static struct kunit_case reset_cases[] = {
 	KUNIT_CASE(reset_beside_cpu),
 	KUNIT_CASE(reset_vram_lost),
 	KUNIT_CASE(reset_drops_faults),
 	KUNIT_CASE(reset_keeps_fault_of_job),
 	KUNIT_CASE_SLOW(reset_vram_lost_and_fails),
+	KUNIT_CASE_SLOW(resume_vram_lost_and_fails),
+	KUNIT_CASE(resume_no_answer),
 	{}
 };
 
