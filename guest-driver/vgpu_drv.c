@@ -101,9 +101,9 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 	vgpu_pm_fini(vdev);
 	/*
 	 * If a hub does not acknowledge this flush, the flush waits until the device was reset or
-	 * given up. After vgpu_reset_stop() no recovery is accepted, so each flush of the teardown
-	 * would wait for the hub for 2 s. (If the device does not answer, all registers read as
-	 * ones, and the flush does not wait.)
+	 * given up. After vgpu_reset_stop() no recovery is accepted, so the teardown would free
+	 * memory although the hub may use old translations. (If the device does not answer, all
+	 * registers read as ones, and the flush does not wait.)
 	 */
 	vgpu_gart_flush(vdev);
 	/*

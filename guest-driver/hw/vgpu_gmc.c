@@ -245,6 +245,7 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 	}
 	/* A reset drops requests in flight, so afterwards all invalidation engines are free. */
 	WRITE_ONCE(hw->inv_free, VGPU_INV_ENGINES);
+	WRITE_ONCE(hw->inv_stuck, false);
 
 	vgpu_wreg(vdev, VGPU_GATE_REG, 0);
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)

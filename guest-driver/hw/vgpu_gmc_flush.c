@@ -58,8 +58,12 @@ static void inv_give(struct vgpu_hw_state *hw, unsigned int engine)
 		wake_up(&hw->inv_wait);
 }
 
-/* Request the invalidation on both hubs, then wait for both acknowledges. */
-static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_mask)
+/*
+ * Request the invalidation on both hubs, then wait for both acknowledges, each for at most
+ * @limit_us.
+ */
+static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_mask,
+		       unsigned long limit_us)
 {
 	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
 		  VM_INVALIDATE_ENG_REQ__L2_PTES |
@@ -72,8 +76,8 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		vgpu_wreg(vdev, HUB(hub) + VM_INVALIDATE_ENG_REQ(engine), req);
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
-		if (!vgpu_hw_poll(vdev, HUB(hub) + VM_INVALIDATE_ENG_ACK(engine),
-				  vmid_mask, vmid_mask)) {
+		if (!vgpu_hw_poll_for(vdev, HUB(hub) + VM_INVALIDATE_ENG_ACK(engine),
+				      vmid_mask, vmid_mask, limit_us)) {
 			drm_err_ratelimited(&vdev->drm,
 					    "hub %u did not invalidate VMIDs %#x\n",
 					    hub, vmid_mask);
@@ -98,18 +102,22 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
 int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
+	bool stuck = READ_ONCE(hw->inv_stuck);
+	unsigned long limit_us = stuck ? VGPU_HW_STUCK_US : VGPU_HW_TIMEOUT_US;
 	unsigned int engine;
 	int ret;
 
 	if (!wait_event_timeout(hw->inv_wait, inv_take(hw, &engine),
-				usecs_to_jiffies(VGPU_HW_TIMEOUT_US))) {
+				usecs_to_jiffies(limit_us))) {
 		drm_err_ratelimited(&vdev->drm, "no invalidation engine becomes free\n");
 		ret = -ETIMEDOUT;
 	} else {
-		ret = inv_request(vdev, engine, vmid_mask);
+		ret = inv_request(vdev, engine, vmid_mask, limit_us);
 		/* After a timeout, the invalidation engine stays taken until a device reset. */
 		if (!ret)
 			inv_give(hw, engine);
+		if (!ret && stuck)
+			WRITE_ONCE(hw->inv_stuck, false);
 	}
 	trace_vgpu_tlb_flush(vmid_mask, !ret);
 	return ret;
@@ -166,10 +174,12 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 	if (hw->inv_epoch == epoch && !hw->inv_hung && !hw->inv_given_up)
 		hw->inv_hung = vgpu_hw_recover(vdev, VGPU_RECOVER_DEVICE);
 	comes = hw->inv_hung || hw->inv_epoch != epoch;
+	WRITE_ONCE(hw->inv_stuck, !comes);
 	spin_unlock(&hw->inv_lock);
 	/*
 	 * No reset will come. The device was given up, or vgpu_hw_recover() has refused the
-	 * request. It refuses requests before vgpu_reset_start() and after vgpu_reset_stop().
+	 * request. It refuses requests before vgpu_reset_start() and after vgpu_reset_stop(). A
+	 * removal flushes many times, so inv_stuck shortens the wait of the later flushes.
 	 */
 	if (!comes)
 		return -ETIMEDOUT;
@@ -208,7 +218,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * @vdev: device
  * @vmid_mask: bitmap of the VMIDs
  *
- * After a timeout, waits for a reset of the device.
+ * After a timeout, waits for a reset of the device. If no recovery is accepted, the function fails,
+ * and later flushes fail after VGPU_HW_STUCK_US until a flush is acknowledged.
  *
  * Context: sleeps; takes io_lock. Allowed in MMU notifiers and reclaim, not in the recovery's
  * worker or with a lock that a reset takes (inv_await_reset()).

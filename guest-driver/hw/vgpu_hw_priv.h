@@ -39,6 +39,8 @@
 
 /* Time limit for the device to answer a request (register or packet). A job may take longer. */
 #define VGPU_HW_TIMEOUT_US	(2 * USEC_PER_SEC)
+/* Time limit for a hub that has not answered an earlier request (vgpu_hw_state.inv_stuck). */
+#define VGPU_HW_STUCK_US	USEC_PER_MSEC
 /* vgpu_hw_poll() spins for SPIN_US, then sleeps for at most POLL_US before each further read. */
 #define VGPU_HW_SPIN_US		100
 #define VGPU_HW_POLL_US		100
@@ -230,6 +232,11 @@ struct vgpu_hw_state {
 	bool inv_hung;
 	/** @inv_given_up: the device was given up: flushes fail without a wait, request no reset */
 	bool inv_given_up;
+	/**
+	 * @inv_stuck: a flush was not acknowledged, and no reset is going to come. Later flushes
+	 * wait for VGPU_HW_STUCK_US only. Cleared by a flush that succeeds, and by a reset
+	 */
+	bool inv_stuck;
 	/** @gart: page table of VMID 0 */
 	struct vgpu_gart gart;
 	/** @ih: interrupt ring */
@@ -312,6 +319,8 @@ static inline bool vgpu_hw_recover(struct vgpu_device *vdev, unsigned long what)
 }
 
 bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want);
+bool vgpu_hw_poll_for(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want,
+		      unsigned long limit_us);
 
 /* vgpu_io.c */
 void vgpu_io_init(struct vgpu_hw_state *hw);

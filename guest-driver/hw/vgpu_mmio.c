@@ -50,19 +50,21 @@ void vgpu_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wreg);
 
 /**
- * vgpu_hw_poll() - wait until a field of a register has a value
+ * vgpu_hw_poll_for() - wait until a field of a register has a value, with a time limit
  * @vdev: device
  * @reg: register
  * @mask: bits to compare
  * @want: value to wait for, within @mask
+ * @limit_us: time limit in microseconds
  *
  * Spins for VGPU_HW_SPIN_US, then sleeps between two reads.
  *
  * Context: sleeps; does not allocate.
  *
- * Return: true, or false if the field has another value after VGPU_HW_TIMEOUT_US.
+ * Return: true, or false if the field has another value after @limit_us.
  */
-bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
+bool vgpu_hw_poll_for(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want,
+		      unsigned long limit_us)
 {
 	ktime_t start = ktime_get();
 	s64 us;
@@ -76,13 +78,29 @@ bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 		us = ktime_us_delta(ktime_get(), start);
 		if ((vgpu_rreg(vdev, reg) & mask) == want)
 			return true;
-		if (us > VGPU_HW_TIMEOUT_US)
+		if (us > (s64)limit_us)
 			return false;
 		if (us < VGPU_HW_SPIN_US)
 			cpu_relax();
 		else
 			usleep_range(VGPU_HW_POLL_US / 2, VGPU_HW_POLL_US);
 	}
+}
+
+/**
+ * vgpu_hw_poll() - wait until a field of a register has a value
+ * @vdev: device
+ * @reg: register
+ * @mask: bits to compare
+ * @want: value to wait for, within @mask
+ *
+ * Context: sleeps; does not allocate.
+ *
+ * Return: true, or false if the field has another value after VGPU_HW_TIMEOUT_US.
+ */
+bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
+{
+	return vgpu_hw_poll_for(vdev, reg, mask, want, VGPU_HW_TIMEOUT_US);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_poll);
 
