@@ -79,8 +79,12 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 {
 	struct vgpu_copy_job *job = to_copy_job(base);
-	struct dma_fence *fence = copy_submit(job);
+	struct dma_fence *fence;
 
+	/* Before the submission: a recovery that cancels the job then reads this number. */
+	if (job->fill)
+		WRITE_ONCE(job->vdev->mman->fill_started, job->fill);
+	fence = copy_submit(job);
 	if (IS_ERR(fence))
 		copy_clear_dst(job, PTR_ERR(fence));
 	return fence;
@@ -158,6 +162,7 @@ struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
 	job->base.ops = NULL;
 	job->vdev = vdev;
 	job->vram_epoch = -1;
+	job->fill = 0;
 	job->copied = 0;
 	job->filled = 0;
 	job->flushes = 0;
@@ -259,6 +264,10 @@ int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 		return -ENODEV;
 	}
 	copy_count(job);
+	if (job->base.base.entity == &mman->copy_queue[VGPU_COPY_IN]) {
+		job->fill = mman->fill_pushed + 1;
+		WRITE_ONCE(mman->fill_pushed, job->fill);
+	}
 	drm_sched_job_arm(&job->base.base);
 	dma_fence_put(*fence);
 	*fence = dma_fence_get(&job->base.base.s_fence->finished);

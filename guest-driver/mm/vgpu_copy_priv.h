@@ -49,6 +49,11 @@ struct vgpu_copy_job {
 	 * the job is void. A negative value means that a loss of VRAM does not make the job void.
 	 */
 	int vram_epoch;
+	/**
+	 * @fill: number of the job among all jobs of VGPU_COPY_IN, from 1 on; 0 before the push,
+	 * and in all other jobs
+	 */
+	u64 fill;
 	/** @copied: bytes that the job copies */
 	u64 copied;
 	/** @filled: bytes that the job fills with zeros */

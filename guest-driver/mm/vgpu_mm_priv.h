@@ -106,6 +106,10 @@ struct vgpu_mman {
 	struct mutex copy_lock;
 	/** @copy_queue: queues of copies and clears */
 	struct drm_sched_entity copy_queue[VGPU_NUM_COPY_QUEUES];
+	/** @fill_pushed: vgpu_copy_job.fill of the last job pushed; written under @copy_lock */
+	u64 fill_pushed;
+	/** @fill_started: vgpu_copy_job.fill of the last job started; written by its scheduler */
+	u64 fill_started;
 	/** @copy_jobs: number of allocated struct vgpu_copy_job */
 	atomic_t copy_jobs;
 	/** @copy_idle: woken when @copy_jobs becomes 0 */
@@ -258,7 +262,7 @@ int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees);
 int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
 int vgpu_vram_mgr_content_epoch(struct ttm_resource *res);
-void vgpu_vram_mgr_enters(struct vgpu_device *vdev, struct ttm_resource *to);
+void vgpu_vram_mgr_enters(struct vgpu_device *vdev, struct ttm_resource *to, bool copied);
 void vgpu_vram_mgr_moves_within(struct vgpu_device *vdev, struct ttm_resource *from,
 				struct ttm_resource *to);
 void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence, int content_epoch,

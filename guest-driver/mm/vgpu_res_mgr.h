@@ -55,6 +55,12 @@ struct vgpu_vram_mgr {
 	 * recovery's worker
 	 */
 	int epoch;
+	/**
+	 * @lost_fill: value of vgpu_mman.fill_started at the last vgpu_vram_mgr_loss_over(), or 0.
+	 * Later jobs that fill VRAM started, or will start, after all losses up to then. Written by
+	 * the recovery's worker
+	 */
+	u64 lost_fill;
 	/** @lock: protects @mm, @next, the lists and vgpu_vram_resource.lost */
 	struct mutex lock;
 };
@@ -77,10 +83,17 @@ struct vgpu_vram_resource {
 	/**
 	 * @content_epoch: value of vgpu_vram_mgr.epoch at the allocation, and then at
 	 * vgpu_vram_mgr_enters(). If the content was copied from other VRAM: value of that VRAM. If
-	 * vgpu_hw.vram_epoch differs, the content was lost. Protected by vgpu_vram_mgr.lock; the
-	 * holder of the BO's reservation may read it without the lock
+	 * vgpu_hw.vram_epoch differs, the content was lost, except as @content_fill says. Protected
+	 * by vgpu_vram_mgr.lock; the holder of the BO's reservation may read it without the lock
 	 */
 	int content_epoch;
+	/**
+	 * @content_fill: if the content is copied from GTT, the value of vgpu_mman.fill_pushed at
+	 * vgpu_vram_mgr_enters(): the jobs of the copy have higher numbers. Otherwise 0. If the
+	 * value is at least vgpu_vram_mgr.lost_fill, the copy had not started when VRAM was lost.
+	 * Protected by vgpu_vram_mgr.lock
+	 */
+	u64 content_fill;
 	/** @wiped: fence of the job that clears the blocks before they are freed, or NULL */
 	struct dma_fence *wiped;
 	/**

@@ -225,7 +225,7 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 	struct dma_fence *fence;
 
 	if (new->mem_type == TTM_PL_VRAM)
-		vgpu_vram_mgr_enters(vdev, new);
+		vgpu_vram_mgr_enters(vdev, new, false);
 	if (new->mem_type == TTM_PL_VRAM && vgpu_bo_wants_zeros(tbo)) {
 		fence = vgpu_mm_clear_res(vdev, tbo->base.resv, new, true);
 		if (IS_ERR(fence))
@@ -356,7 +356,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	} else if (old->mem_type == TTM_PL_VRAM) {
 		vgpu_vram_mgr_moves_within(vdev, old, new);
 	} else {
-		vgpu_vram_mgr_enters(vdev, new);
+		vgpu_vram_mgr_enters(vdev, new, true);
 	}
 	fence = vgpu_mm_copy_res(vdev, tbo->base.resv,
 				 used ? to_vgpu_bo(tbo) : NULL, tbo->ttm,

@@ -313,18 +313,22 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_content_epoch);
  * @vdev: device
  * @to: new VRAM of the BO, whose reservation the caller holds; no job that writes to @to was
  *      created yet
+ * @copied: true if jobs of VGPU_COPY_IN are going to write the content; false if there may be no
+ *          job, because VRAM that is clear needs none
  *
  * The allocation of @to may be much older, because a move may wait for users of the BO.
  *
  * Context: takes vgpu_vram_mgr.lock.
  */
-void vgpu_vram_mgr_enters(struct vgpu_device *vdev, struct ttm_resource *to)
+void vgpu_vram_mgr_enters(struct vgpu_device *vdev, struct ttm_resource *to, bool copied)
 {
+	struct vgpu_vram_resource *vres = to_vgpu_vram_resource(to);
 	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 
 	mutex_lock(&mgr->lock);
 	/* Pairs with vgpu_vram_mgr_loss_over(): a later job is not cancelled for that loss. */
-	to_vgpu_vram_resource(to)->content_epoch = smp_load_acquire(&mgr->epoch);
+	vres->content_epoch = smp_load_acquire(&mgr->epoch);
+	vres->content_fill = copied ? READ_ONCE(vdev->mman->fill_pushed) : 0;
 	mutex_unlock(&mgr->lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_enters);
@@ -344,6 +348,8 @@ void vgpu_vram_mgr_moves_within(struct vgpu_device *vdev, struct ttm_resource *f
 
 	mutex_lock(&mgr->lock);
 	to_vgpu_vram_resource(to)->content_epoch = to_vgpu_vram_resource(from)->content_epoch;
+	/* A loss makes the copy void, even if the copy has not started. */
+	to_vgpu_vram_resource(to)->content_fill = 0;
 	mutex_unlock(&mgr->lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_moves_within);
@@ -410,15 +416,19 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * @vdev: device, after a reset that has lost VRAM; the jobs that were pending then have ended, and
  *        new jobs run. vgpu_vram_mgr_distrust() has been called
  *
- * Content counts as lost if vgpu_vram_mgr_enters() was called earlier, even if after the loss: the
- * job that writes the content may have been cancelled with the other pending jobs.
+ * If vgpu_vram_mgr_enters() was called earlier, even if after the loss, the job that writes the
+ * content may have been cancelled with the other pending jobs. So this content counts as lost,
+ * unless none of its jobs has started: such jobs wait in their queue, and run later.
  *
  * Context: the recovery's worker; does not sleep.
  */
 void vgpu_vram_mgr_loss_over(struct vgpu_device *vdev)
 {
+	struct vgpu_mman *mman = vdev->mman;
+
+	WRITE_ONCE(mman->vram.lost_fill, READ_ONCE(mman->fill_started));
 	/* Order the end of the old jobs and the store to distrust before this store. */
-	smp_store_release(&vdev->mman->vram.epoch, atomic_read(&vdev->hw->vram_epoch));
+	smp_store_release(&mman->vram.epoch, atomic_read(&vdev->hw->vram_epoch));
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_loss_over);
 
@@ -450,6 +460,11 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		    !vgpu_bo_is_ours(tbo) || tbo->resource != &vres->base ||
 		    vres->content_epoch == epoch)
 			continue;
+		/* None of the jobs that copy the content had started when VRAM was lost. */
+		if (vres->content_fill && vres->content_fill >= READ_ONCE(mgr->lost_fill)) {
+			vres->content_epoch = epoch;
+			continue;
+		}
 		lost += vram_mark_lost(mgr, to_bo_state(to_vgpu_bo(tbo)), epoch);
 	}
 	spin_unlock(&vdev->mman->bdev.lru_lock);

@@ -152,6 +152,7 @@ static void clear_check(struct kunit *test, struct clear_mock *m,
 {
 	struct drm_gpu_scheduler *sched = &m->mock->hw.sdma[0].sched;
 	struct vgpu_mman *mman = m->mock->vdev.mman;
+	u64 pushed = mman->fill_pushed;
 	struct dma_fence *user, *fence;
 
 	drm_sched_wqueue_stop(sched);
@@ -159,6 +160,8 @@ static void clear_check(struct kunit *test, struct clear_mock *m,
 	user = clear_add_user(test, m, usage);
 	fence = vgpu_mm_clear_res(&m->mock->vdev, &m->resv, m->res, fresh);
 	dma_resv_unlock(&m->resv);
+	/* Catches: jobs that fill VRAM are not numbered (vgpu_vram_mgr_mark_lost()). */
+	KUNIT_EXPECT_EQ(test, mman->fill_pushed, pushed + 1);
 	if (IS_ERR(fence))
 		KUNIT_FAIL(test, "no clear: %ld", PTR_ERR(fence));
 	else

@@ -448,7 +448,7 @@ static void vram_enters_in_reset(struct kunit *test)
 	atomic_inc(&mock->hw.base.vram_epoch);
 	vgpu_vram_mgr_distrust(&mock->vdev);
 	res = vram_enter(test, mock);
-	vgpu_vram_mgr_enters(&mock->vdev, res);
+	vgpu_vram_mgr_enters(&mock->vdev, res, true);
 	vgpu_vram_mgr_loss_over(&mock->vdev);
 	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
 	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
@@ -469,7 +469,7 @@ static void vram_allocated_before_loss(struct kunit *test)
 	mock->bo.base.tbo.resource = NULL;
 	vram_reset(mock);
 	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 0);
-	vgpu_vram_mgr_enters(&mock->vdev, res);
+	vgpu_vram_mgr_enters(&mock->vdev, res, true);
 	mock->bo.base.tbo.resource = res;
 	vram_leave(test, mock, res);
 	KUNIT_EXPECT_FALSE(test, mock->bo.vram_lost);
@@ -478,9 +478,54 @@ static void vram_allocated_before_loss(struct kunit *test)
 
 	/* Catches: a loss after the creation of the copy is not noticed. */
 	res = vram_enter(test, mock);
-	vgpu_vram_mgr_enters(&mock->vdev, res);
+	vgpu_vram_mgr_enters(&mock->vdev, res, true);
 	vram_reset(mock);
 	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	vram_free(mock, res);
+}
+
+/*
+ * A BO moves to VRAM. The copy waits for users of the BO, and a reset loses VRAM. The copy runs
+ * after the reset. Catches: the BO is marked as lost, although the content was still in GTT.
+ */
+static void vram_copied_after_loss(struct kunit *test)
+{
+	struct vgpu_mock *mock = lost_mock_new(test);
+	struct ttm_resource *res = vram_enter(test, mock);
+
+	/* Job 1 has started; the copy is job 2. */
+	mock->mman.fill_started = 1;
+	mock->mman.fill_pushed = 1;
+	vgpu_vram_mgr_enters(&mock->vdev, res, true);
+	mock->mman.fill_pushed = 2;
+	vram_reset(mock);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 0);
+	KUNIT_EXPECT_FALSE(test, mock->bo.vram_lost);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_content_epoch(res), 1);
+
+	/* Catches: a loss after the start of the copy is not noticed. */
+	mock->mman.fill_started = 2;
+	vram_reset(mock);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
+	vram_free(mock, res);
+}
+
+/*
+ * A BO gets VRAM that is clear, so no job fills it. Catches: a loss of VRAM is not noticed, because
+ * no job has started since.
+ */
+static void vram_clear_lost(struct kunit *test)
+{
+	struct vgpu_mock *mock = lost_mock_new(test);
+	struct ttm_resource *res = vram_enter(test, mock);
+
+	mock->mman.fill_started = 1;
+	mock->mman.fill_pushed = 1;
+	vgpu_vram_mgr_enters(&mock->vdev, res, false);
+	vram_reset(mock);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
 	vram_free(mock, res);
 }
 
@@ -514,6 +559,8 @@ static struct kunit_case vram_mgr_cases[] = {
 	KUNIT_CASE(vram_enters_after_loss),
 	KUNIT_CASE(vram_enters_in_reset),
 	KUNIT_CASE(vram_allocated_before_loss),
+	KUNIT_CASE(vram_copied_after_loss),
+	KUNIT_CASE(vram_clear_lost),
 	KUNIT_CASE(vram_lost_then_moves),
 	{}
 };
