@@ -39,6 +39,10 @@ static void kfd_dbg_put(struct kfd_dbg_session *s)
 /*
  * Write a byte to the debugger's file (kfd_dbg_session.notify). If the file is full, unread bytes
  * remain, so no further byte is needed.
+ *
+ * IOCB_NOWAIT excludes a wait for space, but not for the lock of the pipe or socket. A task in user
+ * space may hold this lock during a page fault, without limit. So the write is done in a workqueue
+ * of its own, without a lock, and nothing but the unload of the module waits for it.
  */
 static void kfd_dbg_write(struct work_struct *work)
 {

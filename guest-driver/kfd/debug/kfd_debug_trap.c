@@ -42,7 +42,7 @@ static struct file *kfd_dbg_get_file(u32 fd)
 	if (!file)
 		return NULL;
 	mode = file_inode(file)->i_mode;
-	/* If a pipe, FIFO or socket is full, a write with IOCB_NOWAIT fails instead of waiting. */
+	/* A write with IOCB_NOWAIT to such a file does not wait for space (kfd_dbg_write()). */
 	if ((S_ISFIFO(mode) || S_ISSOCK(mode)) && file->f_mode & FMODE_WRITE)
 		return file;
 	fput(file);
