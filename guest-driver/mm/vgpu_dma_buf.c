@@ -374,9 +374,9 @@ void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 	for (;;) {
 		ret = vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_CPU, false);
 		/*
-		 * Repeat a move that lacked memory (-ENOMEM), or for whose fences TTM does not wait
-		 * any longer (-EBUSY): the exporter cannot be told that the move has failed, and
-		 * the GPU would access memory of other users.
+		 * Repeat the move after -ENOMEM, and after -EBUSY (TTM's wait for the fences of the
+		 * BO has timed out). move_notify() returns no error, so the exporter would reuse
+		 * memory that the page-table entries of the import still map.
 		 */
 		if (ret != -ENOMEM && ret != -EBUSY)
 			break;

@@ -26,8 +26,9 @@ void svm_ahead_note(struct svm_ahead *a, unsigned long page, enum svm_verdict ve
 	if (verdict == SVM_FAULT_REPAIRED) {
 		from = win.last + 1;
 		/*
-		 * A window that ends elsewhere was cut, or the granularity is small: then the
-		 * process wants to map few pages at a time.
+		 * A window that ends elsewhere was cut by the end of the range or VMA, or the
+		 * granularity of the range is below 2 MiB. The driver then maps nothing ahead,
+		 * because the granularity limits how many pages a fault maps.
 		 */
 		if (win.first == a->next && IS_ALIGNED(from, SVM_CHUNK_PAGES))
 			a->run = min(a->run + 1, SVM_AHEAD_RUN);

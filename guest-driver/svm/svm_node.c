@@ -42,8 +42,8 @@ EXPORT_SYMBOL_IF_KUNIT(svm_node_ready);
 
 /*
  * Make the device-private pages. Linux initialises a struct page for each 4 KiB of VRAM, about
- * 70 ms for 1 GiB in a guest under TCG. Nobody needs the pages before the first process opens KFD,
- * so the probe does not wait for them.
+ * 70 ms for 1 GiB in a guest under TCG. The first process that opens KFD is the first user of the
+ * pages, so the probe does not wait for them.
  */
 static void svm_node_vram_work(struct work_struct *work)
 {
