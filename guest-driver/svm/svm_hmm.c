@@ -3,7 +3,6 @@
  * Finds the CPU's pages of an interval with HMM, and faults missing pages in. If a part of the
  * interval is in VRAM, that part stays in VRAM.
  */
-#include <linux/hmm.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 
@@ -23,15 +22,6 @@ static bool svm_any_in_vram(struct svm_range_list *svms)
 		if (atomic_long_read(&p->pdds[i]->node->svm->vram_pages))
 			return true;
 	return false;
-}
-
-/*
- * Return true if HMM has not found a page that satisfies @request. HMM_PFN_REQ_FAULT and
- * HMM_PFN_REQ_WRITE are the same bits as HMM_PFN_VALID and HMM_PFN_WRITE of the answer.
- */
-static bool svm_hmm_missing(unsigned long pfn, unsigned long request)
-{
-	return (pfn & (request | HMM_PFN_ERROR)) != request;
 }
 
 /* Fault in the pages @first to @end - 1 of @hmm, all of which are missing. */

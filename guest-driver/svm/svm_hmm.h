@@ -3,8 +3,19 @@
 #ifndef SVM_HMM_H
 #define SVM_HMM_H
 
-struct hmm_range;
+#include <linux/hmm.h>
+#include <linux/types.h>
+
 struct svm_range_list;
+
+/*
+ * Return true if @pfn, an answer of HMM, does not satisfy @request. HMM_PFN_REQ_FAULT and
+ * HMM_PFN_REQ_WRITE are the same bits as HMM_PFN_VALID and HMM_PFN_WRITE of the answer.
+ */
+static inline bool svm_hmm_missing(unsigned long pfn, unsigned long request)
+{
+	return (pfn & (request | HMM_PFN_ERROR)) != request;
+}
 
 /**
  * svm_hmm_fault() - find the pages of an interval, and fault missing pages in

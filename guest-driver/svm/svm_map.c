@@ -355,11 +355,11 @@ unreserve:
 /* Return true if HMM has found all pages, with write access if @write is true. */
 static bool svm_all_present(const unsigned long *pfns, unsigned long npages, bool write)
 {
-	unsigned long need = HMM_PFN_VALID | (write ? HMM_PFN_WRITE : 0);
+	unsigned long request = HMM_PFN_REQ_FAULT | (write ? HMM_PFN_REQ_WRITE : 0);
 	unsigned long i;
 
 	for (i = 0; i < npages; i++)
-		if ((pfns[i] & (need | HMM_PFN_ERROR)) != need)
+		if (svm_hmm_missing(pfns[i], request))
 			return false;
 	return true;
 }
