@@ -142,14 +142,22 @@ static void reset_beside_cpu(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&hw->ih.poll_lock));
 }
 
+/* Simulate the loss of VRAM: overwrite the number by which the driver notices. Return its place. */
+static void *reset_lose_vram(struct reset_mock *m)
+{
+	struct vgpu_hw_state *hw = &m->mock->hw;
+	void *magic = (void __force *)hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
+
+	return memset(magic, 0, sizeof(hw->vram_magic));
+}
+
 static void reset_vram_lost(struct kunit *test)
 {
 	struct reset_mock *m = reset_mock_new(test);
 	struct vgpu_hw_state *hw = &m->mock->hw;
-	void *magic = (void __force *)hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
+	void *magic = reset_lose_vram(m);
 	bool lost = false;
 
-	memset(magic, 0, sizeof(hw->vram_magic));
 	KUNIT_ASSERT_EQ(test, reset_run(test, m, vgpu_hw_restart, &lost), 0);
 	KUNIT_EXPECT_TRUE(test, lost);
 	KUNIT_EXPECT_MEMEQ(test, magic, hw->vram_magic, sizeof(hw->vram_magic));
@@ -231,11 +239,10 @@ static void reset_vram_lost_and_fails(struct kunit *test)
 {
 	struct reset_mock *m = reset_mock_new(test);
 	struct vgpu_hw_state *hw = &m->mock->hw;
-	void *magic = (void __force *)hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
 	struct vgpu_device *vdev = &m->mock->vdev;
 	bool lost = false;
 
-	memset(magic, 0, sizeof(hw->vram_magic));
+	reset_lose_vram(m);
 	memset(m->mock->inv_ack, 0, sizeof(m->mock->inv_ack));
 	KUNIT_EXPECT_EQ(test, reset_run(test, m, vgpu_hw_reset, &lost), -ENODEV);
 	KUNIT_EXPECT_TRUE(test, m->started);
@@ -254,16 +261,14 @@ static void reset_vram_lost_and_fails(struct kunit *test)
 static void resume_vram_lost_and_fails(struct kunit *test)
 {
 	struct reset_mock *m = reset_mock_new(test);
-	struct vgpu_hw_state *hw = &m->mock->hw;
-	void *magic = (void __force *)hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
 	bool lost = false;
 
-	memset(magic, 0, sizeof(hw->vram_magic));
+	reset_lose_vram(m);
 	memset(m->mock->inv_ack, 0, sizeof(m->mock->inv_ack));
 	KUNIT_EXPECT_EQ(test, reset_run(test, m, vgpu_hw_resume, &lost), -ENODEV);
 	KUNIT_EXPECT_TRUE(test, m->started);
 	KUNIT_EXPECT_TRUE(test, lost);
-	KUNIT_EXPECT_EQ(test, atomic_read(&hw->base.vram_epoch), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&m->mock->hw.base.vram_epoch), 1);
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(&m->mock->vdev, VGPU_STAT_VRAM_LOST), 1);
 }
 

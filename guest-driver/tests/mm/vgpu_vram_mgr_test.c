@@ -362,6 +362,14 @@ static void vram_reset(struct vgpu_mock *mock)
 	vgpu_vram_mgr_loss_over(&mock->vdev);
 }
 
+/* Lose VRAM, and check that the BO is marked. */
+static void vram_expect_lost(struct kunit *test, struct vgpu_mock *mock)
+{
+	vram_reset(mock);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
+}
+
 /* Lose VRAM while the mock's BO is in VRAM. Returns the BO's memory. */
 static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock)
 {
@@ -479,8 +487,7 @@ static void vram_allocated_before_loss(struct kunit *test)
 	/* Catches: a loss after the creation of the copy is not noticed. */
 	res = vram_enter(test, mock);
 	vgpu_vram_mgr_enters(&mock->vdev, res, true);
-	vram_reset(mock);
-	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	vram_expect_lost(test, mock);
 	vram_free(mock, res);
 }
 
@@ -505,9 +512,7 @@ static void vram_copied_after_loss(struct kunit *test)
 
 	/* Catches: a loss after the start of the copy is not noticed. */
 	mock->mman.fill_started = 2;
-	vram_reset(mock);
-	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
-	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
+	vram_expect_lost(test, mock);
 	vram_free(mock, res);
 }
 
@@ -523,9 +528,7 @@ static void vram_clear_lost(struct kunit *test)
 	mock->mman.fill_started = 1;
 	mock->mman.fill_pushed = 1;
 	vgpu_vram_mgr_enters(&mock->vdev, res, false);
-	vram_reset(mock);
-	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
-	KUNIT_EXPECT_TRUE(test, mock->bo.vram_lost);
+	vram_expect_lost(test, mock);
 	vram_free(mock, res);
 }
 

@@ -9,6 +9,16 @@
 
 #define MAP_PAGES	256
 
+/* Set *@iv to a random interval within MAP_PAGES, and return a random page of it. */
+static unsigned long svm_test_random(struct rnd_state *rnd, struct svm_interval *iv)
+{
+	u32 a = prandom_u32_state(rnd) % MAP_PAGES;
+	u32 b = prandom_u32_state(rnd) % MAP_PAGES;
+
+	*iv = (struct svm_interval){ min(a, b), max(a, b) };
+	return iv->first + prandom_u32_state(rnd) % svm_interval_pages(*iv);
+}
+
 static void svm_test_window(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -16,11 +26,8 @@ static void svm_test_window(struct kunit *test)
 
 	vgpu_test_rnd(test, &rnd);
 	for (round = 0; round < 2000; round++) {
-		u32 a = prandom_u32_state(&rnd) % MAP_PAGES;
-		u32 b = prandom_u32_state(&rnd) % MAP_PAGES;
-		struct svm_interval bounds = { min(a, b), max(a, b) };
-		unsigned long page = bounds.first + prandom_u32_state(&rnd) %
-				     svm_interval_pages(bounds);
+		struct svm_interval bounds;
+		unsigned long page = svm_test_random(&rnd, &bounds);
 		unsigned int order = prandom_u32_state(&rnd) % 10;
 		struct svm_interval win = svm_window(page, order, bounds);
 		unsigned long i;
@@ -74,12 +81,9 @@ static void svm_test_cut(struct kunit *test)
 
 	vgpu_test_rnd(test, &rnd);
 	for (round = 0; round < 2000; round++) {
-		u32 a = prandom_u32_state(&rnd) % MAP_PAGES;
-		u32 b = prandom_u32_state(&rnd) % MAP_PAGES;
-		struct svm_interval whole = { min(a, b), max(a, b) };
 		struct svm_interval part[SVM_INTERVAL_PARTS];
-		unsigned long page = whole.first + prandom_u32_state(&rnd) %
-				     svm_interval_pages(whole);
+		struct svm_interval whole;
+		unsigned long page = svm_test_random(&rnd, &whole);
 		struct svm_interval iv = {
 			page - min_t(u32, page, prandom_u32_state(&rnd) % 20),
 			page + prandom_u32_state(&rnd) % 20,
