@@ -260,7 +260,7 @@ class Trials(Test):
             path.unlink()
             full = OSError(28, "No space left on device")
             with (
-                mock.patch.object(Path, "write_bytes", side_effect=full),
+                mock.patch.object(Path, "write_text", side_effect=full),
                 self.assertRaisesRegex(Failure, "No space left"),
             ):
                 mutants.Store(path).keep("patch", mutants.Verdict("one", "c0", "basic"))

@@ -18,6 +18,7 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.files import write_whole
 from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
 from vgpu_tools.build.steps import ensure
@@ -86,9 +87,7 @@ class Results:
 
     def keep(self) -> None:
         """Write the file."""
-        new = self.file.with_suffix(".new")
-        new.write_bytes(_KEPT.dump_json(Kept(self.guests, self.cases), indent=1) + b"\n")
-        new.replace(self.file)
+        write_whole(self.file, _KEPT.dump_json(Kept(self.guests, self.cases), indent=1).decode() + "\n")
 
     def add(self, name: str, record: Record) -> None:
         """Store a case's record in the file, and print it."""

@@ -25,6 +25,7 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.files import write_whole
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
 from vgpu_tools.base.process import END_SECONDS, watch_group
 from vgpu_tools.build import fingerprint
@@ -158,11 +159,8 @@ class Store:
         """Store a verdict. A trial that is not finished also stores its verdict, in state "open", so that a later run
         can continue the trial."""
         self.verdicts[key(patch, verdict.commit, verdict.of)] = verdict
-        new = self.path.with_suffix(".new")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            new.write_bytes(_VERDICTS.dump_json(self.verdicts, indent=1) + b"\n")
-            new.replace(self.path)
+            write_whole(self.path, _VERDICTS.dump_json(self.verdicts, indent=1).decode() + "\n")
         except OSError as error:
             raise Failure(f"{self.path} cannot be written: {error.strerror}") from None
 
